@@ -1,0 +1,133 @@
+"""What the commands share: options, their types, and the checks that come before any work."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dask_bpe.errors import OutputError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from dask_bpe.monitor import View
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary."
+)
+
+_FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+def size(text: str) -> int:
+    """A number of bytes: `500000`, `64MB`, `64MiB`, `1.5G`. Raises click.BadParameter."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmg]i?)?b?)\s*", text, re.IGNORECASE)
+    n_bytes = int(float(match[1]) * _FACTORS[(match[2] or "").lower()]) if match else 0
+    if n_bytes < 1:
+        raise click.BadParameter(f"{text!r} is not a size of at least one byte, such as 64MiB")
+    return n_bytes
+
+
+@dataclass(frozen=True)
+class Work:
+    """How a command that reads a corpus does it, as given on the command line.
+
+    Attributes
+    ----------
+    errors : str
+        What to do about invalid UTF-8: "strict", "replace", "skip".
+    block_bytes : int or None
+        Bytes of text per task.
+    scheduler, workers : str or None, int or None
+        The cluster to join; the processes of an own one. Neither: the threads of this process.
+    quiet, as_json : bool
+        Say nothing; one JSON object instead of the summary.
+    """
+
+    errors: str
+    block_bytes: int | None
+    scheduler: str | None
+    workers: int | None
+    quiet: bool
+    as_json: bool
+
+    @contextmanager
+    def begin(self) -> Iterator[tuple[Client | None, View]]:
+        """The cluster's client, if there is one, and the view of the progress."""
+        from dask_bpe.cluster.schedule import connect
+        from dask_bpe.monitor import terminal_progress
+
+        with connect(self.scheduler, self.workers) as client, terminal_progress(self.quiet) as progress:
+            yield client, progress
+
+
+_WORK_OPTIONS = (
+    click.option(
+        "--errors",
+        type=click.Choice(["strict", "replace", "skip"]),
+        default="replace",
+        show_default=True,
+        help="What to do about bytes that are not UTF-8.",
+    ),
+    click.option("--block-size", "block_bytes", type=size, help="Text per task, such as 64MiB."),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS|FILE",
+        help="Run on this Dask cluster: tcp://host:8786, or a scheduler file.",
+    ),
+    click.option(
+        "--cluster",
+        "workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Run on an own Dask cluster of N processes on this machine.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="No progress, no summary."),
+    json_option,
+)
+
+
+def work_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of `Work`, handed to the command as its argument `work`."""
+
+    @functools.wraps(command)
+    def with_work(**given: Any) -> None:
+        work = Work(**{field.name: given.pop(field.name) for field in fields(Work)})
+        if work.scheduler is not None and work.workers is not None:
+            raise click.UsageError("--scheduler joins a cluster, --cluster makes one: give one of them.")
+        command(work=work, **given)
+
+    for option in reversed(_WORK_OPTIONS):
+        with_work = option(with_work)
+    return with_work
+
+
+def new_file(path: str, force: bool) -> None:
+    """Refuse a file that cannot be written at the end, before the work begins.
+
+    Remote paths (`s3://...`) are left to the write itself.
+
+    Raises
+    ------
+    OutputError
+        It exists and `force` is not set, it is a folder, or its folder is missing or not writable.
+    """
+    if "://" in path:
+        return
+    file = Path(path)
+    if file.is_dir():
+        raise OutputError(f"{path} is a folder; give the name of a file")
+    if file.exists() and not force:
+        raise OutputError(f"{path} exists already; give another name, or --force to replace it")
+    if not file.parent.is_dir():
+        raise OutputError(f"{file.parent}, the folder of {file.name}, does not exist; make it first")
+    if not os.access(file.parent, os.W_OK):
+        raise OutputError(f"{file.parent}, the folder of {file.name}, cannot be written to")

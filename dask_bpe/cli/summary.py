@@ -1,0 +1,195 @@
+"""What a command says at its end: lines for people, or one JSON object for machines, from the same facts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dask_bpe import EncodeReport, TokenCorpus, Tokenizer
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A headline, rows of label and text, and the same as data."""
+
+    headline: str
+    rows: list[tuple[str, str]]
+    facts: dict[str, Any]
+
+
+def show(summary: Summary, as_json: bool) -> None:
+    """Print it to standard output."""
+    if as_json:
+        click.echo(json.dumps(summary.facts, ensure_ascii=False))
+        return
+    click.echo(summary.headline)
+    width = max((len(label) for label, _ in summary.rows), default=0)
+    for label, text in summary.rows:
+        click.echo(f"  {label:<{width}}  {text}")
+
+
+def of_training(tokenizer: Tokenizer, out: str, measured: Mapping[str, float]) -> Summary:
+    """What was read, learned and spent; `measured` are seconds of stages that ran outside the training."""
+    report = tokenizer.training
+    assert report is not None, "the tokenizer comes from train()"
+    seconds = {**report.seconds, **measured}
+    total = sum(seconds.values())
+    rows = [
+        (
+            "text",
+            f"{report.n_bytes / 1e6:,.1f} MB, {report.n_documents:,} documents{_invalid(report.n_invalid)}",
+        ),
+        ("pre-tokens", f"{report.n_pretokens:,}, {report.n_distinct:,} of them distinct"),
+        ("merges", f"{report.n_merges:,} (stopped: {report.stop})"),
+    ]
+    speeds = {"counting": f", {_speed(report.n_bytes, seconds.get('counting'))}"}
+    for stage, spent in seconds.items():
+        rows.append((stage, f"{spent:.2f} s ({_share(spent, total)}){speeds.get(stage, '')}"))
+    longest = report.longest_token
+    rows += [
+        ("peak memory", f"{report.peak_memory / 1e6:,.0f} MB"),
+        ("longest token", f"{_shown(longest)} ({len(longest)} bytes)"),
+    ]
+    facts = {
+        "vocabulary": out,
+        "vocab_size": tokenizer.vocab_size,
+        "bytes": report.n_bytes,
+        "documents": report.n_documents,
+        "invalid": report.n_invalid,
+        "pretokens": report.n_pretokens,
+        "distinct_pretokens": report.n_distinct,
+        "merges": report.n_merges,
+        "stop": report.stop,
+        "seconds": seconds,
+        "bytes_per_second": report.n_bytes / total if total else None,
+        "peak_memory_bytes": report.peak_memory,
+        "longest_token": {"text": longest.decode(errors="replace"), "bytes": len(longest)},
+        "fingerprint": tokenizer.vocabulary.fingerprint(),
+    }
+    speed = _speed(report.n_bytes, total)
+    return Summary(f"{out}: {tokenizer.vocab_size:,} ids in {total:.2f} s, {speed}", rows, facts)
+
+
+def of_encoding(report: EncodeReport, shard_format: str) -> Summary:
+    """What was read, written and spent."""
+    speed = _speed(report.n_bytes, report.seconds)
+    per_token = report.n_bytes / report.n_tokens if report.n_tokens else 0.0
+    rows = [
+        (
+            "text",
+            f"{report.n_bytes / 1e6:,.1f} MB, {report.n_documents:,} documents{_invalid(report.n_invalid)}",
+        ),
+        ("tokens", f"{report.n_tokens:,}, {per_token:.2f} bytes each; largest id {report.max_id:,}"),
+        ("shards", f"{report.n_shards:,} ({shard_format}, {report.dtype})"),
+        ("encoding", f"{report.seconds:.2f} s, {speed}"),
+        ("peak memory", f"{report.peak_memory / 1e6:,.0f} MB"),
+    ]
+    facts = {
+        "path": str(report.path),
+        "format": shard_format,
+        "dtype": str(report.dtype),
+        "bytes": report.n_bytes,
+        "documents": report.n_documents,
+        "invalid": report.n_invalid,
+        "tokens": report.n_tokens,
+        "max_id": report.max_id,
+        "shards": report.n_shards,
+        "seconds": report.seconds,
+        "bytes_per_second": report.n_bytes / report.seconds if report.seconds else None,
+        "peak_memory_bytes": report.peak_memory,
+    }
+    return Summary(
+        f"{report.path}: {report.n_tokens:,} tokens in {report.seconds:.2f} s, {speed}", rows, facts
+    )
+
+
+def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
+    """What a vocabulary holds, with its `longest` longest tokens."""
+    vocabulary = tokenizer.vocabulary
+    specials = dict(vocabulary.special_tokens)
+    reserved = set(specials.values())
+    learned = [(token, index) for index, token in enumerate(vocabulary.tokens) if index not in reserved]
+    top = sorted(learned, key=lambda item: (-len(item[0]), item[1]))[:longest]
+    rows = [
+        (
+            "size",
+            f"{len(vocabulary):,} ids: {len(vocabulary.merges):,} merges, {len(specials)} special tokens",
+        ),
+        ("special tokens", ", ".join(f"{text} = {index}" for text, index in specials.items()) or "none"),
+        ("pattern", vocabulary.pattern or "none"),
+        ("ties", vocabulary.ties),
+        ("id type", str(vocabulary.dtype)),
+        ("fingerprint", vocabulary.fingerprint()),
+        ("longest tokens", ", ".join(f"{_shown(token)} ({len(token)} bytes)" for token, _ in top)),
+    ]
+    facts = {
+        "vocabulary": path,
+        "vocab_size": len(vocabulary),
+        "merges": len(vocabulary.merges),
+        "special_tokens": specials,
+        "pattern": vocabulary.pattern,
+        "ties": vocabulary.ties,
+        "dtype": str(vocabulary.dtype),
+        "fingerprint": vocabulary.fingerprint(),
+        "longest_tokens": [
+            {"id": index, "text": token.decode(errors="replace"), "bytes": len(token)} for token, index in top
+        ],
+    }
+    return Summary(f"{path}: a vocabulary", rows, facts)
+
+
+def of_corpus(corpus: TokenCorpus, verified: bool) -> Summary:
+    """What a folder of shards holds; `verified` when every checksum has just been found right."""
+    manifest = corpus.manifest
+    rows = [
+        ("documents", f"{corpus.n_documents:,}"),
+        ("tokens", f"{corpus.n_tokens:,}; largest id {manifest.max_id:,} of {manifest.vocab_size:,}"),
+        (
+            "shards",
+            f"{len(corpus.shards):,} ({manifest.format}, {manifest.dtype}), {manifest.bytes / 1e6:,.1f} MB",
+        ),
+        ("vocabulary", manifest.vocabulary),
+        ("options", ", ".join(f"{name} = {value}" for name, value in manifest.options.items()) or "none"),
+        ("checksums", "right" if verified else "not looked at (--verify)"),
+    ]
+    facts = {
+        "path": corpus.path,
+        "format": manifest.format,
+        "dtype": manifest.dtype,
+        "documents": corpus.n_documents,
+        "tokens": corpus.n_tokens,
+        "max_id": manifest.max_id,
+        "vocab_size": manifest.vocab_size,
+        "bytes": manifest.bytes,
+        "shards": [shard.name for shard in corpus.shards],
+        "fingerprint": manifest.vocabulary,
+        "options": dict(manifest.options),
+        "verified": verified,
+    }
+    return Summary(f"{corpus.path}: an encoded corpus", rows, facts)
+
+
+def _invalid(sequences: int) -> str:
+    return f"; not UTF-8: {sequences:,} places" if sequences else ""
+
+
+def _share(spent: float, total: float) -> str:
+    return f"{spent / total:.0%}" if total else "0%"
+
+
+def _speed(n_bytes: int, seconds: float | None) -> str:
+    return f"{n_bytes / 1e6 / seconds:,.1f} MB/s" if seconds else "no time measured"
+
+
+def _shown(token: bytes, limit: int = 40) -> str:
+    """The token as a Python string literal, or as one of bytes when it is not text, cut at `limit`."""
+    try:
+        text = repr(token.decode())
+    except UnicodeDecodeError:
+        text = repr(token)
+    return text if len(text) <= limit else f"{text[:limit]}..."

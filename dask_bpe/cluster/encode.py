@@ -1,0 +1,345 @@
+"""Text to token shards: a bag of blocks, each encoded by a worker into one shard, then the manifest."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import dask
+import dask.bag as db
+import numpy as np
+import numpy.typing as npt
+
+from dask_bpe.cluster import blocks, schedule
+from dask_bpe.cluster.blocks import Block, Content, Errors, Reading
+from dask_bpe.cluster.count import Source, _are_paths
+from dask_bpe.encoder import Encoder
+from dask_bpe.errors import InputError, ParameterError
+from dask_bpe.io.manifest import Manifest, clear_output, prepare_output
+from dask_bpe.io.shards import Shard, Span, open_writer, writer_class
+from dask_bpe.io.source import list_files
+from dask_bpe.progress import Progress
+from dask_bpe.tokenizer import Tokenizer
+from dask_bpe.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from dask_bpe.io.shards import ShardWriter
+
+# Text that is encoded before its ids are written: bounds the memory of a worker beside its block.
+_SLICE = 4 << 20
+
+
+@dataclass(frozen=True)
+class EncodeReport:
+    """What `encode_corpus` wrote.
+
+    Attributes
+    ----------
+    path : the folder.
+    n_bytes, n_documents, n_invalid : the text: bytes, documents, invalid UTF-8 sequences mended.
+    n_tokens, max_id : tokens written, and the largest id among them.
+    n_shards, dtype : shards, and the type of an id in them.
+    seconds : from the listing of the source to the manifest.
+    peak_memory : largest resident size of a process that took part, in bytes.
+    """
+
+    path: str
+    n_bytes: int
+    n_documents: int
+    n_invalid: int
+    n_tokens: int
+    max_id: int
+    n_shards: int
+    dtype: str
+    seconds: float
+    peak_memory: int
+
+
+@dataclass(frozen=True)
+class _Output:
+    """Where and how the shards of a job are written."""
+
+    folder: str
+    format: str
+    dtype: str
+    separator: int | None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a task reports of its block."""
+
+    shard: Shard | None
+    n_bytes: int
+    n_documents: int
+    n_invalid: int
+    peak_memory: int
+
+
+def encode_corpus(
+    source: Source,
+    tokenizer: Tokenizer,
+    out: str | os.PathLike[str],
+    format: str = "bin",  # noqa: A002
+    *,
+    dtype: npt.DTypeLike | None = None,
+    separator: str | None = None,
+    errors: Errors = "replace",
+    block_bytes: int | None = None,
+    client: Client | None = None,
+    progress: Progress | None = None,
+) -> EncodeReport:
+    """Encode a corpus into shards of token ids, with document bounds and a manifest.
+
+    The shards hold, one after the other, the ids of the text: those that `Tokenizer.encode` gives for a whole
+    file, whatever the blocks. `open_tokens` reads them.
+
+    Parameters
+    ----------
+    source : a path, a folder, a glob, a URL, or a list of those: text files, in which special tokens are special
+        tokens. Or a `dask.bag.Bag` of str, or any other iterable of str: a document each, in which the
+        text of a special token is text; the separator, if there is one, is put after every document.
+    tokenizer : what encodes.
+    out : a folder that is empty or does not exist.
+    format : "bin" (uint16 or uint32 without a header, and an index) or "parquet".
+    dtype : "uint16" or "uint32"; by default uint16 when every id of the vocabulary fits.
+    separator : the special token that ends a document; by default "<|endoftext|>" if the tokenizer has it, else its
+        first special token, else none: then a file is a document.
+    errors, block_bytes, client : how the text is read, see `count_pretokens`.
+    progress : told of the bytes encoded, as stage "encoding".
+
+    Raises
+    ------
+    InputError, OutputError, ParameterError, ClusterError
+        Nothing is left in `out` then.
+    """
+    began = time.perf_counter()
+    vocabulary = tokenizer.vocabulary
+    writer_class(format)
+    output_dtype = _checked_dtype(dtype, vocabulary)
+    which = _separator_index(separator, vocabulary)
+    view = progress or Progress()
+    specials = tuple(vocabulary.special_tokens)
+    separators = frozenset() if which is None else frozenset({which})
+    client = schedule.active_client(client)
+    paths = _are_paths(source)
+    files = list_files(source) if paths else []
+    total = sum(file.size for file in files)
+    size = blocks.block_size(total, schedule.n_threads(client), block_bytes) if paths else blocks.TEXTS_BYTES
+    reading = Reading(vocabulary.pattern, specials, separators, errors, size)
+    separator_id = None if which is None else vocabulary.special_tokens[specials[which]]
+    folder = prepare_output(out)
+    target = _Output(folder, format, output_dtype, separator_id)
+    try:
+        with schedule.job("encoding", total if paths else None, "B", view, client) as job:
+            if paths:
+                parts = _encode_files(blocks.divide(files, size), reading, vocabulary, target, job, client)
+            elif isinstance(source, db.Bag):
+                parts = _encode_bag(source, reading, vocabulary, target, job, client)
+            else:
+                parts = _encode_texts(source, reading, vocabulary, target, job)
+        shards = tuple(part.shard for part in parts if part.shard is not None)
+        if not shards:
+            raise InputError("the source holds no text: there is nothing to encode")
+        options = {"separator": None if which is None else specials[which], "errors": errors}
+        manifest = Manifest(format, output_dtype, vocabulary.fingerprint(), len(vocabulary), options, shards)
+        manifest.write(folder)
+    except BaseException:
+        clear_output(folder)
+        raise
+    return EncodeReport(
+        path=folder,
+        n_bytes=sum(part.n_bytes for part in parts),
+        n_documents=sum(part.n_documents for part in parts),
+        n_invalid=sum(part.n_invalid for part in parts),
+        n_tokens=manifest.tokens,
+        max_id=manifest.max_id,
+        n_shards=len(shards),
+        dtype=output_dtype,
+        seconds=time.perf_counter() - began,
+        peak_memory=max([schedule.peak_memory(), *(part.peak_memory for part in parts)]),
+    )
+
+
+def _checked_dtype(dtype: npt.DTypeLike | None, vocabulary: Vocabulary) -> str:
+    if dtype is None:
+        return str(vocabulary.dtype.name)
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError as error:
+        raise ParameterError(f"dtype {dtype!r} is not known: uint16 or uint32 was expected") from error
+    if wanted.name not in ("uint16", "uint32"):
+        raise ParameterError(f"dtype {wanted.name} cannot be written: uint16 or uint32 was expected")
+    if len(vocabulary) - 1 > np.iinfo(wanted).max:
+        raise ParameterError(
+            f"{wanted.name} holds ids up to {np.iinfo(wanted).max}, the vocabulary has {len(vocabulary):,}: use uint32"
+        )
+    return wanted.name
+
+
+def _separator_index(separator: str | None, vocabulary: Vocabulary) -> int | None:
+    specials = list(vocabulary.special_tokens)
+    if separator is not None:
+        if separator not in specials:
+            raise ParameterError(f"separator {separator!r} is not a special token: those are {specials}")
+        return specials.index(separator)
+    if not specials:
+        return None
+    return specials.index("<|endoftext|>") if "<|endoftext|>" in specials else 0
+
+
+def _encode_files(
+    parts: list[Block],
+    reading: Reading,
+    vocabulary: Vocabulary,
+    target: _Output,
+    job: str,
+    client: Client | None,
+) -> list[_Part]:
+    bag = db.from_sequence(parts, npartitions=len(parts))
+    return _compute(bag.map_partitions(_encode_blocks, **_shared(reading, vocabulary, target, job)), client)
+
+
+def _encode_bag(
+    bag: db.Bag, reading: Reading, vocabulary: Vocabulary, target: _Output, job: str, client: Client | None
+) -> list[_Part]:
+    numbers = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
+    encoded = bag.map_partitions(_encode_partition, numbers, **_shared(reading, vocabulary, target, job))
+    return _compute(encoded, client)
+
+
+def _shared(reading: Reading, vocabulary: Vocabulary, target: _Output, job: str) -> dict[str, Any]:
+    """What all tasks need. The vocabulary is one key of the graph: it travels to a worker once, not per task."""
+    shared = dask.delayed(vocabulary, name=f"vocabulary-{vocabulary.fingerprint()}", traverse=False)
+    return {"reading": reading, "vocabulary": shared, "target": target, "job": job}
+
+
+def _compute(encoded: db.Bag, client: Client | None) -> list[_Part]:
+    return list(schedule.compute(encoded, client))
+
+
+def _encode_texts(
+    texts: Iterable[str], reading: Reading, vocabulary: Vocabulary, target: _Output, job: str
+) -> list[_Part]:
+    contents = blocks.texts_to_contents(texts, None, reading.errors, blocks.TEXTS_BYTES)
+    return [
+        _write_shard(_text_ids(content, vocabulary, target), content, index, vocabulary, target, job, ())
+        for index, content in enumerate(contents)
+    ]
+
+
+def _encode_blocks(
+    parts: Iterable[Block], reading: Reading, vocabulary: Vocabulary, target: _Output, job: str
+) -> list[_Part]:
+    return [_encode_block(block, reading, vocabulary, target, job) for block in parts]
+
+
+def _encode_block(block: Block, reading: Reading, vocabulary: Vocabulary, target: _Output, job: str) -> _Part:
+    content = blocks.load(block, reading)
+    sources = (Span(block.path, content.start, content.stop),)
+    ids = _file_ids(content, reading, vocabulary)
+    part = _write_shard(ids, content, block.index, vocabulary, target, job, sources)
+    schedule.report(job, block.stop - block.start - len(content.text))
+    return part
+
+
+def _encode_partition(
+    texts: Iterable[str],
+    numbers: Iterable[int],
+    reading: Reading,
+    vocabulary: Vocabulary,
+    target: _Output,
+    job: str,
+) -> list[_Part]:
+    (number,) = numbers
+    parts = list(texts)
+    contents = list(blocks.texts_to_contents(parts, None, reading.errors, max(1, sum(map(len, parts)) * 4)))
+    if not contents:
+        return []
+    (content,) = contents
+    return [
+        _write_shard(_text_ids(content, vocabulary, target), content, number, vocabulary, target, job, ())
+    ]
+
+
+_Piece = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], int]
+
+
+def _write_shard(
+    pieces: Iterator[_Piece],
+    content: Content,
+    index: int,
+    vocabulary: Vocabulary,
+    target: _Output,
+    job: str,
+    sources: tuple[Span, ...],
+) -> _Part:
+    """Write pieces (ids, ends of documents among them, bytes of text) as one shard."""
+    writer: ShardWriter
+    with open_writer(
+        target.format,
+        target.folder,
+        index,
+        target.dtype,
+        sources=sources,
+        continues=content.continues,
+        fingerprint=vocabulary.fingerprint(),
+    ) as writer:
+        for ids, ends, n_bytes in pieces:
+            writer.write(ids, ends, source=content.where)
+            schedule.report(job, n_bytes)
+        shard = writer.close()
+    return _Part(
+        shard,
+        content.stop - content.start or len(content.text),
+        content.n_documents,
+        content.n_invalid,
+        schedule.peak_memory(),
+    )
+
+
+def _slices(segments: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Ranges of segments of about `_SLICE` bytes each."""
+    ends = segments[1]
+    first = 0
+    while first < len(ends):
+        last = int(np.searchsorted(ends, segments[0, first] + _SLICE, side="right"))
+        last = max(last, first + 1)
+        yield first, last
+        first = last
+
+
+def _file_ids(content: Content, reading: Reading, vocabulary: Vocabulary) -> Iterator[_Piece]:
+    """Ids of a block of a file: its segments, and the special tokens where they stand."""
+    encoder = Encoder.of(vocabulary)
+    special_ids = np.array(list(vocabulary.special_tokens.values()), np.uint32)
+    separators = np.array(sorted(reading.separators), np.int64)
+    n_segments = content.segments.shape[1]
+    for first, last in _slices(content.segments):
+        segments = content.segments[:, first:last]
+        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1])
+        special = content.special[first:last]
+        at = offsets[1 : len(special) + 1]
+        ids = np.insert(ids, at, special_ids[special])
+        ends = (at + np.arange(1, len(special) + 1))[np.isin(special, separators)]
+        if last == n_segments and content.ends_document and len(ids) > (ends[-1] if len(ends) else 0):
+            ends = np.append(ends, len(ids))
+        yield ids, ends, int(segments[1, -1] - segments[0, 0])
+
+
+def _text_ids(content: Content, vocabulary: Vocabulary, target: _Output) -> Iterator[_Piece]:
+    """Ids of documents that were given as texts, each ended by the separator if there is one."""
+    encoder = Encoder.of(vocabulary)
+    for first, last in _slices(content.segments):
+        segments = content.segments[:, first:last]
+        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1])
+        ends = offsets[1:]
+        if target.separator is not None:
+            ids = np.insert(ids, ends, np.uint32(target.separator))
+            ends = ends + np.arange(1, len(ends) + 1)
+        yield ids, ends, int(segments[1, -1] - segments[0, 0])

@@ -1,0 +1,294 @@
+"""Distinct pre-tokens and how often each occurs: all that training needs to know of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dask_bpe.errors import ParameterError, VocabularyError
+from dask_bpe.io import columns
+from dask_bpe.kernels import count as kernels
+from dask_bpe.kernels import memory, sort, table
+from dask_bpe.pretokenize import Scanner, SpecialTokens, get_pattern
+from dask_bpe.ragged import Ragged
+
+Int64s = npt.NDArray[np.int64]
+
+FORMAT = "dask_bpe.counts"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class PretokenCounts:
+    """The distinct pre-tokens of a corpus, with their counts. Two of them add up: ``a + b``.
+
+    Attributes
+    ----------
+    strings : the n distinct pre-tokens, ascending as byte strings.
+    counts : int64[n], how often each occurs.
+    first : int64[n], where each occurs first in the corpus. Only the order matters: it breaks ties under
+        the rule "first".
+    pattern : what cut the text, as `train` takes it.
+    special_tokens : the texts that were cut out, in the order given.
+    n_bytes, n_documents, n_invalid : bytes and documents of the text, and the invalid UTF-8 sequences that
+        were replaced or dropped in it.
+    """
+
+    strings: Ragged
+    counts: Int64s
+    first: Int64s
+    pattern: str | None = "gpt2"
+    special_tokens: tuple[str, ...] = ()
+    n_bytes: int = 0
+    n_documents: int = 0
+    n_invalid: int = 0
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PretokenCounts):
+            return NotImplemented
+        mine, theirs = self.ranked(), other.ranked()
+        return (
+            self._rules() == other._rules()
+            and self._totals() == other._totals()
+            and np.array_equal(mine.counts, theirs.counts)
+            and np.array_equal(mine.first, theirs.first)
+            and np.array_equal(mine.strings.offsets, theirs.strings.offsets)
+            and np.array_equal(mine.strings.values, theirs.strings.values)
+        )
+
+    def __repr__(self) -> str:
+        return f"PretokenCounts({len(self):,} distinct, {self.total:,} in all, pattern={self.pattern!r})"
+
+    @property
+    def total(self) -> int:
+        """Pre-tokens of the corpus, repeats included."""
+        return int(self.counts.sum())
+
+    def _rules(self) -> tuple[Any, ...]:
+        return get_pattern(self.pattern).regex, self.special_tokens
+
+    def _totals(self) -> tuple[int, int, int]:
+        return self.n_bytes, self.n_documents, self.n_invalid
+
+    @classmethod
+    def from_mapping(
+        cls,
+        counts: Mapping[bytes, int] | Mapping[str, int],
+        *,
+        pattern: str | None = "gpt2",
+        special_tokens: Iterable[str] = (),
+    ) -> PretokenCounts:
+        """Counts that another program has made; the order of the mapping is that of first occurrence.
+
+        Raises
+        ------
+        ParameterError
+            When a count is not a positive integer, or a pre-token is empty.
+        """
+        strings = [key.encode() if isinstance(key, str) else bytes(key) for key in counts]
+        for string, number in zip(strings, counts.values(), strict=True):
+            if not string:
+                raise ParameterError("a pre-token is empty: leave it out")
+            if number != int(number) or not 0 < number < 1 << 62:
+                raise ParameterError(
+                    f"pre-token {string!r} has the count {number}: a positive integer was expected"
+                )
+        table_ = CountTable()
+        numbers = np.array([int(number) for number in counts.values()], np.int64)
+        table_.add_strings(Ragged.from_list(strings), numbers, np.arange(len(strings), dtype=np.int64))
+        return table_.freeze(
+            pattern=get_pattern(pattern).spec,
+            special_tokens=SpecialTokens(tuple(special_tokens)).tokens,
+            n_bytes=int(sum(len(s) * int(n) for s, n in zip(strings, numbers, strict=True))),
+        )
+
+    def to_dict(self) -> dict[bytes, int]:
+        """Count of every pre-token, in their order."""
+        return dict(zip(self.strings.to_list(), self.counts.tolist(), strict=True))
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the counts to one Parquet file, whole or not at all: columns pretoken, count, first.
+
+        What cut the text, and the totals, stand in the metadata of the schema.
+        """
+        ranked = self.ranked()
+        columns.write(
+            path,
+            {"pretoken": ranked.strings, "count": ranked.counts, "first": ranked.first},
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "pattern": self.pattern,
+                "special_tokens": list(self.special_tokens),
+                "totals": list(self._totals()),
+            },
+        )
+
+    @classmethod
+    def from_parquet(cls, path: str | PathLike[str]) -> PretokenCounts:
+        """Read what `to_parquet` wrote.
+
+        Raises
+        ------
+        VocabularyError
+            When the file is missing, damaged or something else.
+        """
+        data, about = columns.read(path, FORMAT, VERSION, ("pretoken", "count", "first"))
+        strings, counts, first = data["pretoken"], data["count"], data["first"]
+        if len(counts) and (int(counts.min()) < 1 or int(np.diff(strings.offsets).min()) < 1):
+            raise VocabularyError(
+                f"{path}: holds a count below 1 or an empty pre-token: count the text again"
+            )
+        specials = tuple(about["special_tokens"])
+        return cls(strings, counts, first, get_pattern(about["pattern"]).spec, specials, *about["totals"])
+
+    def ranked(self) -> PretokenCounts:
+        """The same counts with `first` numbered 0, 1, 2 ...: what depends on no position in any file."""
+        first = np.empty(len(self), np.int64)
+        first[np.argsort(self.first, kind="stable")] = np.arange(len(self))
+        return self._replace(strings=self.strings, counts=self.counts, first=first)
+
+    def _replace(self, *, strings: Ragged, counts: Int64s, first: Int64s) -> PretokenCounts:
+        return PretokenCounts(strings, counts, first, self.pattern, self.special_tokens, *self._totals())
+
+    def at_least(self, count: int) -> PretokenCounts:
+        """Without the pre-tokens that occur less often than `count` times."""
+        keep = np.flatnonzero(self.counts >= count)
+        strings = _take(self.strings, keep)
+        return self._replace(strings=strings, counts=self.counts[keep], first=self.first[keep])
+
+    def in_order_of_first(self) -> PretokenCounts:
+        """The same counts with the pre-tokens in the order in which they occur first, not ascending."""
+        order = np.argsort(self.first, kind="stable")
+        return self._replace(
+            strings=_take(self.strings, order), counts=self.counts[order], first=self.first[order]
+        )
+
+    def __add__(self, other: PretokenCounts) -> PretokenCounts:
+        """Counts of both corpora as one, the other's text after this one's."""
+        after = int(self.first.max()) + 1 - min(int(other.first.min()), 0) if len(self) and len(other) else 0
+        shifted = other._replace(strings=other.strings, counts=other.counts, first=other.first + after)
+        return combine([self, shifted])
+
+
+def combine(parts: Iterable[PretokenCounts]) -> PretokenCounts:
+    """Counts of several parts of one corpus together; associative and commutative.
+
+    `first` must count positions in the corpus as a whole.
+
+    Raises
+    ------
+    ParameterError
+        When the parts were not cut by the same pattern and special tokens.
+    """
+    items = [part for part in parts]
+    if not items:
+        raise ParameterError("no counts to combine")
+    if len(items) == 1:
+        return items[0]
+    for item in items[1:]:
+        if item._rules() != items[0]._rules():
+            raise ParameterError(
+                f"counts of pattern {items[0].pattern!r}, special tokens {list(items[0].special_tokens)} and of"
+                f" {item.pattern!r}, {list(item.special_tokens)} don't add up: count with the same ones"
+            )
+    table_ = CountTable(2 * max(map(len, items)))
+    for item in items:
+        table_.add_strings(item.strings, item.counts, item.first)
+    totals = [sum(column) for column in zip(*(item._totals() for item in items), strict=True)]
+    return table_.freeze(
+        pattern=items[0].pattern,
+        special_tokens=items[0].special_tokens,
+        n_bytes=totals[0],
+        n_documents=totals[1],
+        n_invalid=totals[2],
+    )
+
+
+class CountTable:
+    """A table of counts that text is added to; see `kernels.count` for its arrays.
+
+    Parameters
+    ----------
+    expected : how many distinct strings to make room for; it grows when there are more.
+    """
+
+    def __init__(self, expected: int = 1024) -> None:
+        capacity = 1 << max(12, (2 * expected - 1).bit_length())
+        self._entries = memory.zeros(table.WIDTH * capacity)
+        self._values = np.empty(1 << 16, np.uint8)
+        self._offsets = np.zeros(1 << 12, np.int64)
+        self._used = np.zeros(3, np.int64)
+        self._keys = np.empty(3 * kernels.BATCH, np.uint64)
+
+    def add_segments(
+        self, text: npt.NDArray[np.uint8], segments: Int64s, scanner: Scanner, origin: int
+    ) -> None:
+        """Cut segments of text and count their pre-tokens. segments : int64[2, n]; `origin` is where in the
+        corpus ``text[0]`` stands."""
+        cursor = np.zeros(1, np.int64)
+        for batch in scanner.scan(text, segments):
+            spans = batch.spans[:, : batch.count]
+            cursor[0] = 0
+            while (
+                kernels.count_spans(text, spans[0], spans[1], origin, cursor, self._keys, *self._arrays())
+                == kernels.FULL
+            ):
+                at = int(cursor[0])
+                part = spans[:, at : at + kernels.BATCH]
+                self._grow(part.shape[1], int((part[1] - part[0]).sum()))
+
+    def add_strings(self, strings: Ragged, counts: Int64s, first: Int64s) -> None:
+        """Add distinct strings with their counts and first positions."""
+        cursor = np.zeros(1, np.int64)
+        arguments = strings.values, strings.offsets, counts, first, cursor
+        while kernels.add_strings(*arguments, *self._arrays()) == kernels.FULL:
+            at = int(cursor[0])
+            self._grow(1, int(strings.offsets[at + 1] - strings.offsets[at]))
+
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._entries, self._values, self._offsets, self._used
+
+    def _grow(self, count: int, n_bytes: int) -> None:
+        """Make room for `count` more strings of `n_bytes` together."""
+        entries, strings, filled = self._used.tolist()
+        if (entries + count) * 8 > len(self._entries) // table.WIDTH * 5:
+            larger = memory.zeros(2 * len(self._entries))
+            kernels.rehash(self._entries, self._values, self._offsets, larger)
+            self._entries = larger
+        if strings + count >= len(self._offsets):
+            self._offsets = np.concatenate([self._offsets, np.zeros(len(self._offsets) + count, np.int64)])
+        if filled + n_bytes > len(self._values):
+            self._values = np.concatenate([self._values, np.empty(len(self._values) + n_bytes, np.uint8)])
+
+    def freeze(self, **fields: Any) -> PretokenCounts:
+        """The counts so far, sorted; `fields` are those of `PretokenCounts` that the table does not know."""
+        n = int(self._used[0])
+        strings = np.empty(kernels.total_bytes(self._entries, self._offsets), np.uint8)
+        bounds, counts, first = np.zeros(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+        kernels.extract(self._entries, self._values, self._offsets, strings, bounds, counts, first)
+        order = _sorted_order(Ragged(strings, bounds))
+        return PretokenCounts(_take(Ragged(strings, bounds), order), counts[order], first[order], **fields)
+
+
+def _sorted_order(strings: Ragged) -> Int64s:
+    keys = np.empty(len(strings), np.uint64)
+    sort.prefixes(strings.values, strings.offsets, keys)
+    order = np.argsort(keys, kind="stable")
+    sort.sort_equal_prefixes(strings.values, strings.offsets, keys, order, np.empty(len(strings), np.int64))
+    return order
+
+
+def _take(strings: Ragged, order: Int64s) -> Ragged:
+    lengths = np.diff(strings.offsets)[order]
+    values, offsets = np.empty(int(lengths.sum()), np.uint8), np.empty(len(order) + 1, np.int64)
+    sort.take_strings(strings.values, strings.offsets, order, values, offsets)
+    return Ragged(values, offsets)

@@ -1,0 +1,155 @@
+"""From segments of text to token ids, in one thread or several at once."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dask_bpe.kernels import encode, memory, table
+from dask_bpe.pretokenize import Scanner, get_pattern
+from dask_bpe.pretokenize.scanner import CAPACITY, Batch
+from dask_bpe.vocabulary import Vocabulary
+
+Text = npt.NDArray[np.uint8]
+Int64s = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.uint32]
+
+# Entries of the table that stays in the L2 cache, and of the one behind it at first and at most: 32 bytes
+# each, 128 kB, 2 MB and 64 MB. What is full is enlarged, at its limit emptied.
+_FRONT, _FIRST, _MOST = 1 << 12, 1 << 16, 1 << 21
+
+_MAKING = threading.Lock()
+
+
+class Encoder:
+    """Encodes text with one vocabulary. Safe to use from many threads: each call takes a workspace of its own.
+
+    A workspace keeps the ids of the pre-tokens it has met, within about 100 MB; it is reused by later calls.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._pattern = get_pattern(vocabulary.pattern)
+        self._byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
+        merges = np.ascontiguousarray(vocabulary.merges, np.int64)
+        capacity = 1 << max(4, (2 * len(merges)).bit_length())
+        self._pairs = memory.zeros(2 * capacity)
+        self._pairs.fill(np.iinfo(np.uint64).max)
+        encode.fill_pairs(merges, self._pairs)
+        self._idle: deque[_Workspace] = deque()
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Encoder:
+        """The encoder of this process for a vocabulary: its caches stay warm from one use to the next."""
+        with _MAKING:
+            return _encoder_of(vocabulary)
+
+    def encode_segments(self, text: Text, starts: Int64s, ends: Int64s) -> tuple[Ids, Int64s]:
+        """Encode each segment ``text[starts[k]:ends[k]]`` on its own; special tokens are not looked for.
+
+        Parameters
+        ----------
+        text : uint8[n], contiguous.
+        starts, ends : int64[k].
+
+        Returns
+        -------
+        ids : uint32[m], those of all segments, one after the other.
+        offsets : int64[k + 1], segment k is ``ids[offsets[k]:offsets[k + 1]]``.
+
+        Raises
+        ------
+        InputError
+            When the vocabulary's pattern leaves a part of the text unmatched.
+        """
+        segments = np.array((starts, ends), np.int64)
+        out = np.empty(int((segments[1] - segments[0]).sum()) + 3, np.uint32)
+        offsets = np.zeros(segments.shape[1] + 1, np.int64)
+        try:
+            workspace = self._idle.pop()
+        except IndexError:
+            workspace = _Workspace(Scanner(self._pattern, keep_all=True))
+        try:
+            written = workspace.encode(text, segments, self._byte_ids, self._pairs, out, offsets)
+        finally:
+            self._idle.append(workspace)
+        return out[:written], offsets
+
+
+@lru_cache(maxsize=4)
+def _encoder_of(vocabulary: Vocabulary) -> Encoder:
+    return Encoder(vocabulary)
+
+
+class _Workspace:
+    """The caches and scratch arrays of one thread; see `kernels.encode`."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self._scanner = scanner
+        self._keys = np.empty(5 * encode.BATCH, np.uint64)
+        self._missed = np.empty(encode.BATCH, np.int64)
+        self._cursor = np.zeros(2, np.int64)
+        self._ends = np.empty(CAPACITY, np.int64)
+        self._resize_scratch(encode.SCANNED_BYTES)
+        self._new_cache(_FIRST)
+
+    def _resize_scratch(self, length: int) -> None:
+        self._ids = np.empty(length, np.uint32)
+        self._best = np.empty(length, np.uint64)
+        self._links = np.empty(2 * length, np.int64)
+        self._heap = np.empty(3 * length, np.uint64)
+
+    def _new_cache(self, capacity: int) -> None:
+        self._front = memory.zeros(table.WIDTH * _FRONT)
+        self._entries = memory.zeros(table.WIDTH * capacity)
+        # Room to fill the table: a pre-token of 16 bytes or more in every eighth entry, 3 ids on average.
+        self._values = np.empty(max(8 * capacity, encode.BATCH * encode.CACHED_BYTES), np.uint8)
+        self._offsets = np.zeros(capacity // 4 + encode.BATCH, np.int64)
+        self._overflow = np.empty(max(4 * capacity, encode.BATCH * encode.CACHED_BYTES), np.uint32)
+        self._used = np.zeros(4, np.int64)
+
+    def encode(
+        self,
+        text: Text,
+        segments: Int64s,
+        byte_ids: Ids,
+        pairs: npt.NDArray[np.uint64],
+        out: Ids,
+        offsets: Int64s,
+    ) -> int:
+        """Write the ids of all segments to `out` and their bounds to `offsets`; returns the number of ids."""
+        written = 0
+        for batch in self._scanner.scan(text, segments):
+            before, written = written, self._encode_batch(text, batch, byte_ids, pairs, out, written)
+            stops = batch.stops[batch.first : batch.last]
+            ends = np.where(stops > 0, self._ends[stops - 1], before) if batch.count else before
+            offsets[batch.first + 1 : batch.last + 1] = ends
+        return written
+
+    def _encode_batch(
+        self,
+        text: Text,
+        batch: Batch,
+        byte_ids: Ids,
+        pairs: npt.NDArray[np.uint64],
+        out: Ids,
+        written: int,
+    ) -> int:
+        cursor = self._cursor
+        cursor[0], cursor[1] = 0, written
+        while True:
+            state = encode.encode_spans(
+                text, batch.spans, batch.count, cursor, byte_ids, pairs, self._keys, self._missed,
+                self._front, self._entries, self._values, self._offsets, self._overflow, self._used,
+                self._ids, self._best, self._links, self._heap, out, self._ends,
+            )  # fmt: skip
+            if state == encode.DONE:
+                return int(cursor[1])
+            if state == encode.CACHE_FULL:
+                self._new_cache(min(4 * len(self._entries) // table.WIDTH, _MOST))
+            else:
+                length = int(batch.spans[1, cursor[0]] - batch.spans[0, cursor[0]])
+                self._resize_scratch(1 << length.bit_length())

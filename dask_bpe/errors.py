@@ -1,0 +1,52 @@
+"""Everything that can go wrong for a reason a user can mend.
+
+    BpeError
+    ├── InputError        the text: missing, empty, not UTF-8 under ``errors="strict"``
+    ├── ParameterError    an argument (also a ValueError)
+    │   └── PatternError  a split pattern: unknown name, invalid regular expression
+    ├── OutputError       the place to write to: not empty, not writable
+    ├── VocabularyError   a vocabulary or count file: damaged, inconsistent
+    ├── ShardError        token shards or their manifest: damaged, incomplete
+    └── ClusterError      the Dask cluster: unreachable, without workers
+
+A message is one line: what was found, where, what was expected, the way out. ``exit_code`` is what the
+command line ends with.
+"""
+
+from __future__ import annotations
+
+
+class BpeError(Exception):
+    """Root of every error that dask_bpe raises on purpose."""
+
+    exit_code = 2
+
+
+class InputError(BpeError):
+    """The text to train on or to encode cannot be used."""
+
+
+class ParameterError(BpeError, ValueError):
+    """An argument has a value that cannot work."""
+
+
+class PatternError(ParameterError):
+    """A split pattern is unknown or not a valid regular expression."""
+
+
+class OutputError(BpeError):
+    """The output cannot be written where it was asked for."""
+
+
+class VocabularyError(BpeError):
+    """A vocabulary, or a file that holds one, is damaged or inconsistent."""
+
+
+class ShardError(BpeError):
+    """Token shards or their manifest are damaged or incomplete."""
+
+
+class ClusterError(BpeError):
+    """The Dask cluster cannot be reached or has no workers."""
+
+    exit_code = 3

@@ -1,0 +1,159 @@
+"""Files that appear complete or not at all.
+
+Bytes go to ``<name>.tmp-<random>`` in the same folder, are flushed to the disk, and take their final name in
+one step: a file with a final name is complete, wherever the process stopped. Local file systems rename
+atomically; on a remote one the move is as atomic as fsspec's `mv` of that store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dask_bpe.errors import OutputError
+from dask_bpe.io import paths
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+TEMPORARY_MARK = ".tmp-"
+
+
+class AtomicFile(io.RawIOBase):
+    """A binary file to write from start to end, which gets its name at `commit`.
+
+    It counts and, when asked, hashes what passes through, so that a checksum costs no second reading.
+
+    Attributes
+    ----------
+    path : str
+        The final path (normalised).
+    size : int
+        Bytes written so far.
+    """
+
+    _file: Any = None
+
+    def __init__(self, path: str | os.PathLike[str], *, checksum: bool = False, durable: bool = True) -> None:
+        """Open the temporary file. `durable` flushes to the disk at commit. Raises OutputError."""
+        super().__init__()
+        self.path = paths.normalise(path)
+        self.size = 0
+        self._hash = hashlib.sha256() if checksum else None
+        self._durable = durable
+        self._temporary = f"{self.path}{TEMPORARY_MARK}{uuid.uuid4().hex[:12]}"
+        with self._errors():
+            if paths.is_remote(self._temporary):
+                fs, inner = paths.filesystem(self._temporary)
+                self._file = fs.open(inner, "wb")
+            else:
+                self._file = Path(self._temporary).open("xb", buffering=0)  # noqa: SIM115
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        return self.size
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write all of `data` (any contiguous buffer) and return its size. Raises OutputError."""
+        if self.closed:
+            raise ValueError(f"write to {self.path}, which is closed")
+        view = memoryview(data).cast("B")
+        if self._hash is not None:
+            self._hash.update(view)
+        done = 0
+        with self._errors():
+            # One write may take less than all: Linux stops at 2 GiB.
+            while done < len(view):
+                done += self._file.write(view[done:] if done else view)
+        self.size += done
+        return done
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of what was written so far; only for a file opened with `checksum=True`."""
+        assert self._hash is not None
+        return self._hash.hexdigest()
+
+    def commit(self) -> None:
+        """Give the file its final name, replacing one that has it. Raises OutputError, leaving nothing."""
+        try:
+            with self._errors():
+                if paths.is_remote(self.path):
+                    self._commit_remote()
+                else:
+                    self._commit_local()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close; without a `commit` before it, the temporary file is deleted. Harmless when repeated."""
+        super().close()
+        if self._file is None:
+            return
+        # The reason for giving up is already on its way to the caller: a second failure must not hide it.
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            paths.remove(self._temporary)
+        self._file = None
+
+    def _commit_local(self) -> None:
+        if self._durable:
+            os.fsync(self._file.fileno())
+        self._file.close()
+        Path(self._temporary).replace(self.path)
+        self._file = None
+        if self._durable:
+            sync_folder(Path(self.path).parent)
+
+    def _commit_remote(self) -> None:
+        self._file.close()
+        fs, source = paths.filesystem(self._temporary)
+        fs.mv(source, paths.filesystem(self.path)[1])
+        self._file = None
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OutputError(f"cannot write {self.path}: {paths.one_line(error)}") from error
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str], *, durable: bool = True) -> Iterator[AtomicFile]:
+    """A binary file that appears under `path` when the block ends, and not at all when it raises.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be made, written or renamed.
+    """
+    file = AtomicFile(path, durable=durable)
+    try:
+        yield file
+    except BaseException:
+        file.close()
+        raise
+    file.commit()
+
+
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Flush a folder's list of names to the disk, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,64 @@
+"""Shards to map into memory: raw token ids, and where the documents lie.
+
+    part-00000.bin    id  id  id  ...            little-endian uint16 or uint32, no header
+    part-00000.idx    0  end  end  ...  tokens   little-endian int64[documents + 1], in tokens
+
+Document i is ``bin[idx[i]:idx[i + 1]]``. The dtype is written in the manifest. The ``.bin`` is what nanoGPT
+reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dask_bpe.io import paths
+from dask_bpe.io.atomic import AtomicFile
+from dask_bpe.io.writer import ShardWriter, TokenIds
+
+# Ids cast, hashed and written at a time, so that no second copy of a call's ids is needed. 1.2 GB/s of ids on
+# a quiet core, of which the checksum alone allows 2.9 and the page cache 5.8; pieces of 64 k to 8 M ids are
+# equally fast, smaller ones slower.
+PIECE = 1 << 18
+
+
+class MemmapWriter(ShardWriter):
+    """Writes ``part-NNNNN.bin`` and ``part-NNNNN.idx``."""
+
+    suffix = ".bin"
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        stem = paths.join(self.folder, self.stem)
+        self._stored = self.dtype.newbyteorder("<")
+        self._bin = AtomicFile(stem + ".bin", checksum=True, durable=self.durable)
+        try:
+            self._idx = AtomicFile(stem + ".idx", checksum=True, durable=self.durable)
+            self._idx.write(np.zeros(1, "<i8").data)
+        except BaseException:
+            self._bin.close()
+            raise
+
+    def _append(self, ids: TokenIds, document_ends: npt.NDArray[np.int64], source: str | None) -> None:
+        for start in range(0, len(ids), PIECE):
+            self._bin.write(np.ascontiguousarray(ids[start : start + PIECE], self._stored).data)
+        if len(document_ends):
+            self._idx.write((document_ends + self._tokens).astype("<i8").data)
+
+    def _commit(self) -> tuple[int, str, str | None]:
+        # The index first: whoever sees the .bin can rely on it.
+        try:
+            self._idx.commit()
+            self._bin.commit()
+        except BaseException:
+            self.abort()
+            paths.remove(self._idx.path)
+            raise
+        return self._bin.size, self._bin.sha256, self._idx.sha256
+
+    def abort(self) -> None:
+        """Delete what was written; harmless after `close`."""
+        self._bin.close()
+        self._idx.close()

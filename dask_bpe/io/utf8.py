@@ -1,0 +1,119 @@
+"""UTF-8: find the first invalid byte, and repair text that has some.
+
+The check is Arrow's validation of a string array laid over the text without a copy. Measured on one core (64
+MB; English, Chinese with some English, Latin with accents): 9.1, 1.7, 3.3 GB/s, and it releases the GIL. What
+lost: ``str(view, "utf-8")`` 1.1, 0.5, 0.3 GB/s, holds the GIL and makes a string four times the size; Arrow's
+cast from binary to string, the same check and as fast on English, 1.2 GB/s on Chinese; a numpy test for "all
+ASCII" first, 2.6 GB/s, slower than the whole check.
+
+Python's own decoder says what is invalid where, but only sees the piece that fails.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dask_bpe.errors import ParameterError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+PIECE = 1 << 20
+_REPLACEMENT = "\ufffd".encode()
+
+
+def invalid_at(text: npt.NDArray[np.uint8]) -> int:
+    """Offset of the first byte (uint8[n], contiguous) where `text` stops being UTF-8, or -1.
+
+    It is the `start` of the UnicodeDecodeError that Python raises: for a character cut off at the end, its
+    first byte. Surrogates (``ED A0..``), overlong forms and values above U+10FFFF are invalid.
+    """
+    view = text.data
+    if _is_valid(view):
+        return -1
+    start = 0
+    while start < len(view):
+        stop = _cut(view, start, PIECE)
+        piece = view[start:stop]
+        if not _is_valid(piece):
+            try:
+                str(piece, "utf-8")
+            except UnicodeDecodeError as error:
+                return start + error.start
+        start = stop
+    raise AssertionError("Arrow and Python disagree about UTF-8")
+
+
+def repair(
+    text: ReadableBuffer, errors: Literal["replace", "skip"], *, piece_bytes: int = PIECE
+) -> tuple[bytes, int]:
+    """Make valid UTF-8 of `text` as Python's decoder does, and count what was invalid.
+
+    Parameters
+    ----------
+    text
+        Any contiguous buffer of bytes.
+    errors
+        "replace" puts U+FFFD for every invalid sequence (``bytes.decode(errors="replace")``), "skip" drops it
+        (``errors="ignore"``).
+    piece_bytes
+        Pieces of this size (at least 4) are repaired on their own; it bounds the memory and changes no
+        result.
+
+    Returns
+    -------
+    The repaired bytes, and the number of invalid sequences (U+FFFD inserted, or dropped).
+    """
+    if errors not in ("replace", "skip"):
+        raise ParameterError(f"errors must be 'replace' or 'skip' to repair text, not {errors!r}")
+    view = memoryview(text).cast("B")
+    parts: list[bytes | memoryview] = []
+    count = 0
+    start = 0
+    while start < len(view):
+        stop = _cut(view, start, piece_bytes)
+        piece = view[start:stop]
+        if _is_valid(piece):
+            parts.append(piece)
+        else:
+            repaired, invalid = _repair_piece(bytes(piece), errors)
+            parts.append(repaired)
+            count += invalid
+        start = stop
+    return b"".join(parts), count
+
+
+def _is_valid(text: ReadableBuffer) -> bool:
+    data = pa.py_buffer(text)
+    offsets = pa.py_buffer(np.array([0, data.size], np.int64))
+    try:
+        pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, data]).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _cut(view: memoryview, start: int, piece_bytes: int) -> int:
+    """End of the piece that begins at `start`: no sequence, valid or invalid, goes across it.
+
+    A sequence begins at a byte that is not a continuation byte (``10xxxxxx``) and has at most three of these.
+    After four in a row the last one is invalid by itself, so before it is a safe place too.
+    """
+    stop = start + piece_bytes
+    if stop >= len(view):
+        return len(view)
+    for back in range(4):
+        if view[stop - back] & 0xC0 != 0x80:
+            return stop - back
+    return stop
+
+
+def _repair_piece(piece: bytes, errors: Literal["replace", "skip"]) -> tuple[bytes, int]:
+    # EF starts a sequence wherever it stands, so the U+FFFD already in the text are just its EF BF BD.
+    replaced = piece.decode(errors="replace").encode()
+    count = replaced.count(_REPLACEMENT) - piece.count(_REPLACEMENT)
+    return (replaced if errors == "replace" else piece.decode(errors="ignore").encode()), count

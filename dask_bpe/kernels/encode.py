@@ -1,0 +1,329 @@
+"""Turn pre-tokens into token ids: a cache of whole pre-tokens, and the merges where it misses.
+
+The cache is an open-addressing table (see `table`); words 2 and 3 of an entry hold up to three ids:
+
+    word 2   id 0 | id 1 << 32
+    word 3   id 2 | number of ids << 32     more than three: id 0 is their place in `overflow`
+
+    entries : uint64[4 * capacity]    values : uint8[], offsets : int64[]   strings of 16 bytes or more
+    overflow : uint32[]   used : int64[4]   entries, long strings, their bytes, ids in overflow
+
+A full cache stops the kernel (`CACHE_FULL`); the caller enlarges or empties it and calls again. The merges are
+
+    byte_ids : uint32[256]   id of each single byte
+    pairs : uint64[2 * capacity]   open addressing: left id << 32 | right id, then rank << 32 | id
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, none, step, text_type, u8s, u32s, u64s
+from dask_bpe.kernels.simd import prefetch
+from dask_bpe.kernels.table import LONG_KEY, WIDTH, find, keep_long, key_of
+
+DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
+# Pre-tokens whose entries are asked for before the first of them is looked at.
+BATCH = 256
+# Longer pre-tokens are merged each time they come: they hardly ever come again.
+CACHED_BYTES = 128
+# Pre-tokens up to this length find their best pair by looking at all of them, longer ones by a heap.
+# The scan is quadratic and has no upkeep: it wins up to about 100 bytes.
+SCANNED_BYTES = 64
+
+_EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@inlined
+def pair_slot(key):  # type: ignore[no-untyped-def]
+    """Hash of a pair of ids."""
+    word = key * np.uint64(0x9E3779B97F4A7C15)
+    return word ^ (word >> _HALF)
+
+
+@inlined
+def find_pair(left, right, pairs):  # type: ignore[no-untyped-def]
+    """rank << 32 | id of the merge of two ids, all ones when they don't merge."""
+    key = np.uint64(left) << _HALF | np.uint64(right)
+    mask = np.uint64(pairs.size // 2 - 1)
+    slot = pair_slot(key) & mask
+    while True:
+        at = np.int64(slot) * 2
+        if pairs[at] == key:
+            return pairs[at + 1]
+        if pairs[at] == _EMPTY:
+            return _EMPTY
+        slot = (slot + np.uint64(1)) & mask
+
+
+@kernel(none, i64m, u64s)
+def fill_pairs(merges, pairs):  # type: ignore[no-untyped-def]
+    """Write merges (int64[n, 3]: left, right, id, in rank order) to an empty table of pairs.
+
+    A pair that is there already keeps its first, lower rank.
+    """
+    mask = np.uint64(pairs.size // 2 - 1)
+    for rank in range(merges.shape[0]):
+        key = np.uint64(merges[rank, 0]) << _HALF | np.uint64(merges[rank, 1])
+        slot = pair_slot(key) & mask
+        while pairs[np.int64(slot) * 2] != _EMPTY and pairs[np.int64(slot) * 2] != key:
+            slot = (slot + np.uint64(1)) & mask
+        at = np.int64(slot) * 2
+        if pairs[at] == _EMPTY:
+            pairs[at] = key
+            pairs[at + 1] = np.uint64(rank) << _HALF | np.uint64(merges[rank, 2])
+
+
+@step
+def merge_by_scan(text, start, length, byte_ids, pairs, ids, best):  # type: ignore[no-untyped-def]
+    """Merge the lowest rank first, the leftmost of equal ones, until nothing merges. Returns the count of ids.
+
+    ids : uint32[>= length], receives the ids. best : uint64[>= length], the merge of every id and its
+    right neighbour (`find_pair`).
+    """
+    for i in range(length):
+        ids[i] = byte_ids[text[start + i]]
+    for i in range(length - 1):
+        best[i] = find_pair(ids[i], ids[i + 1], pairs)
+    n = length
+    while n > 1:
+        lowest, at = _EMPTY, 0
+        for i in range(n - 1):
+            if best[i] < lowest:
+                lowest, at = best[i], i
+        if lowest == _EMPTY:
+            break
+        n -= 1
+        ids[at] = np.uint32(lowest & _LOW)
+        for i in range(at + 1, n):
+            ids[i] = ids[i + 1]
+        for i in range(at + 1, n - 1):
+            best[i] = best[i + 1]
+        if at > 0:
+            best[at - 1] = find_pair(ids[at - 1], ids[at], pairs)
+        if at < n - 1:
+            best[at] = find_pair(ids[at], ids[at + 1], pairs)
+    return n
+
+
+@step
+def _push(heap, size, word):  # type: ignore[no-untyped-def]
+    child = size
+    while child > 0:
+        parent = (child - 1) >> 1
+        if heap[parent] <= word:
+            break
+        heap[child] = heap[parent]
+        child = parent
+    heap[child] = word
+    return size + 1
+
+
+@step
+def _pop(heap, size):  # type: ignore[no-untyped-def]
+    """Take the least word away from heap[:size]; the caller has read heap[0]."""
+    size -= 1
+    word = heap[size]
+    parent = 0
+    while True:
+        child = 2 * parent + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= word:
+            break
+        heap[parent] = heap[child]
+        parent = child
+    heap[parent] = word
+    return size
+
+
+@step
+def merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap):  # type: ignore[no-untyped-def]
+    """The same merges as `merge_by_scan` in O(n log n), for pre-tokens of any length.
+
+    links : int64[2 * length]: left and right neighbour of every id that is left, -1 and `length` at the
+    ends. heap : uint64[3 * length]: rank << 32 | position, stale entries included; one is stale when
+    the pair at its position has another rank by now.
+    """
+    for i in range(length):
+        ids[i] = byte_ids[text[start + i]]
+        links[2 * i], links[2 * i + 1] = i - 1, i + 1
+    size = 0
+    for i in range(length):
+        best[i] = find_pair(ids[i], ids[i + 1], pairs) if i + 1 < length else _EMPTY
+        if best[i] != _EMPTY:
+            size = _push(heap, size, (best[i] & ~_LOW) | np.uint64(i))
+    while size > 0:
+        top = heap[0]
+        size = _pop(heap, size)
+        at = np.int64(top & _LOW)
+        if best[at] == _EMPTY or best[at] >> _HALF != top >> _HALF:
+            continue
+        gone = links[2 * at + 1]
+        after = links[2 * gone + 1]
+        before = links[2 * at]
+        ids[at] = np.uint32(best[at] & _LOW)
+        best[gone] = _EMPTY
+        links[2 * at + 1] = after
+        best[at] = _EMPTY
+        if after < length:
+            links[2 * after] = at
+            best[at] = find_pair(ids[at], ids[after], pairs)
+            if best[at] != _EMPTY:
+                size = _push(heap, size, (best[at] & ~_LOW) | np.uint64(at))
+        if before >= 0:
+            best[before] = find_pair(ids[before], ids[at], pairs)
+            if best[before] != _EMPTY:
+                size = _push(heap, size, (best[before] & ~_LOW) | np.uint64(before))
+    n = 0
+    i = 0
+    while i < length:
+        ids[n] = ids[i]
+        n += 1
+        i = links[2 * i + 1]
+    return n
+
+
+@step
+def _remember(text, start, length, low, high, at, ids, n, entries, values, offsets, overflow, used):  # type: ignore[no-untyped-def]
+    """Write the ids of a pre-token to the empty entry at `at`; the caller has seen that there is room."""
+    entries[at] = low
+    entries[at + 1] = keep_long(text, start, length, values, offsets, used) if high == LONG_KEY else high
+    used[0] += 1
+    count = np.uint64(n) << _HALF
+    if n <= 3:
+        second = np.uint64(ids[1]) if n > 1 else np.uint64(0)
+        third = np.uint64(ids[2]) if n > 2 else np.uint64(0)
+        entries[at + 2] = np.uint64(ids[0]) | second << _HALF
+        entries[at + 3] = third | count
+    else:
+        entries[at + 2] = np.uint64(used[3])
+        entries[at + 3] = count
+        for i in range(n):
+            overflow[used[3] + i] = ids[i]
+        used[3] += n
+
+
+@inlined
+def _has_room(count, n_bytes, entries, values, offsets, overflow, used):  # type: ignore[no-untyped-def]
+    return (
+        (used[0] + count) * 8 <= entries.size // WIDTH * 5
+        and used[1] + count < offsets.size
+        and used[2] + n_bytes <= values.size
+        and used[3] + n_bytes <= overflow.size
+    )
+
+
+@inlined
+def _emit(keys, overflow, first, start, stop, write, out, ends):  # type: ignore[no-untyped-def]
+    """Write the ids of pre-tokens start..stop of the batch that begins at `first`; three at once, always."""
+    for k in range(start, stop):
+        at = 5 * (k - first)
+        pair, rest = keys[at + 3], keys[at + 4]
+        n = np.int64(rest >> _HALF)
+        out[write] = np.uint32(pair & _LOW)
+        out[write + 1] = np.uint32(pair >> _HALF)
+        out[write + 2] = np.uint32(rest & _LOW)
+        if n > 3:
+            place = np.int64(pair)
+            for i in range(n):
+                out[write + i] = overflow[place + i]
+        write += n
+        ends[k] = write
+    return write
+
+
+@inlined
+def _look_in_front(text, spans, first, last, front, entries, keys, missed):  # type: ignore[no-untyped-def]
+    """Keys of a batch, and the ids of those that the front table holds; returns the number of others.
+
+    keys : uint64[5 * BATCH]: words 0 and 1, hash, words 2 and 3 of every pre-token. missed : int64[BATCH].
+    Nothing branches on a hit: it is stored in any case, and the list of misses grows by 0 or 1.
+    """
+    front_mask = np.int64(front.size // WIDTH - 1)
+    mask = np.int64(entries.size // WIDTH - 1)
+    misses = 0
+    for k in range(first, last):
+        start = spans[0, k]
+        low, high, word = key_of(text, start, spans[1, k] - start)
+        to = 5 * (k - first)
+        at = (np.int64(word) & front_mask) * WIDTH
+        keys[to], keys[to + 1], keys[to + 2] = low, high, word
+        keys[to + 3], keys[to + 4] = front[at + 2], front[at + 3]
+        missed[misses] = k - first
+        hit = (front[at] == low) & (front[at + 1] == high)
+        if not hit:
+            misses += 1
+            prefetch(entries, (np.int64(word) & mask) * WIDTH)
+    return misses
+
+
+@kernel(
+    i64, text_type, i64m, i64, i64s, u32s, u64s, u64s, i64s, u64s, u64s, u8s, i64s, u32s, i64s,
+    u32s, u64s, i64s, u64s, u32s, i64s,
+)  # fmt: skip
+def encode_spans(
+    text, spans, count, cursor, byte_ids, pairs, keys, missed, front, entries, values, offsets, overflow, used,
+    ids, best, links, heap, out, ends,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Encode the pre-tokens ``text[spans[0, k]:spans[1, k]]`` for k from ``cursor[0]`` to `count`.
+
+    cursor : int64[2]: next pre-token, ids written so far.
+    keys : uint64[5 * BATCH], missed : int64[BATCH]: any contents.
+    ids, best, links, heap : scratch of `merge_by_heap`, at least SCANNED_BYTES long.
+    out : uint32[], room for an id for every byte and three more. ends : int64[count]: ids written when
+    pre-token k ended.
+    Returns DONE, CACHE_FULL, or SCRATCH_FULL: pre-token ``cursor[0]`` is longer than the scratch arrays.
+    """
+    mask = np.int64(entries.size // WIDTH - 1)
+    front_mask = np.int64(front.size // WIDTH - 1)
+    while cursor[0] < count:
+        first, last = cursor[0], min(cursor[0] + BATCH, count)
+        misses = _look_in_front(text, spans, first, last, front, entries, keys, missed)
+        n_bytes = 0
+        for m in range(misses):
+            k = first + missed[m]
+            n_bytes += min(spans[1, k] - spans[0, k], CACHED_BYTES)
+        if not _has_room(misses, n_bytes, entries, values, offsets, overflow, used):
+            return CACHE_FULL
+        write = cursor[1]
+        done = first
+        for m in range(misses):
+            k = first + missed[m]
+            key = 5 * missed[m]
+            low, high, word = keys[key], keys[key + 1], np.int64(keys[key + 2])
+            start = spans[0, k]
+            length = spans[1, k] - start
+            at = find(text, start, length, low, high, word, entries, mask, values, offsets)
+            if entries[at + 1] == 0:
+                if length <= SCANNED_BYTES:
+                    n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
+                elif length <= ids.size:
+                    n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+                else:
+                    write = _emit(keys, overflow, first, done, k, write, out, ends)
+                    cursor[0], cursor[1] = k, write
+                    return SCRATCH_FULL
+                if length > CACHED_BYTES:
+                    write = _emit(keys, overflow, first, done, k, write, out, ends)
+                    for i in range(n):
+                        out[write + i] = ids[i]
+                    write += n
+                    ends[k] = write
+                    done = k + 1
+                    continue
+                _remember(
+                    text, start, length, low, high, at, ids, n, entries, values, offsets, overflow, used
+                )
+            keys[key + 3], keys[key + 4] = entries[at + 2], entries[at + 3]
+            if high != LONG_KEY:
+                to = (word & front_mask) * WIDTH
+                for i in range(WIDTH):
+                    front[to + i] = entries[at + i]
+        cursor[1] = _emit(keys, overflow, first, done, last, write, out, ends)
+        cursor[0] = last
+    return DONE

@@ -1,0 +1,122 @@
+"""Machine words and vectors that numba has no names for: unaligned loads, bit counts, byte masks, prefetch.
+
+Each is a few lines of LLVM IR on portable vector types; LLVM chooses AVX2, AVX-512 or NEON. None checks
+bounds: the caller proves that ``array[index:index + width]`` exists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+_U8, _U64 = ir.IntType(8), ir.IntType(64)
+_BYTES64 = ir.VectorType(_U8, 64)
+
+
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, to: Any) -> Any:
+    """Pointer of type `to` to element ``arguments[1]`` of the array ``arguments[0]``."""
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    return builder.bitcast(builder.gep(array.data, [arguments[1]]), to.as_pointer())
+
+
+def _splat(byte: int) -> Any:
+    return ir.Constant(_BYTES64, [byte] * 64)
+
+
+def _to_mask(builder: Any, flags: Any) -> Any:
+    return builder.bitcast(flags, _U64)
+
+
+def _in_range(builder: Any, data: Any, first: int, last: int) -> Any:
+    """Lanes whose byte lies in first..last: one subtraction, one unsigned comparison."""
+    return builder.icmp_unsigned("<=", builder.sub(data, _splat(first)), _splat(last - first))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load_u64(typing_context: Any, array: Any, index: Any) -> Any:
+    """The eight bytes at `index` as a little-endian uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_pointer(context, builder, signature, arguments, _U64), align=1)
+
+    return types.uint64(array, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def classify64(typing_context: Any, array: Any, index: Any) -> Any:
+    """Masks of the 64 bytes at `index`, bit i for byte i.
+
+    In this order: ASCII letters, digits, white space, the space, the apostrophe, bytes above 127.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = builder.load(_pointer(context, builder, signature, arguments, _BYTES64), align=1)
+        letters = _in_range(builder, builder.or_(data, _splat(0x20)), ord("a"), ord("z"))
+        digits = _in_range(builder, data, ord("0"), ord("9"))
+        blanks = builder.icmp_unsigned("==", data, _splat(0x20))
+        spaces = builder.or_(blanks, _in_range(builder, data, 9, 13))
+        quotes = builder.icmp_unsigned("==", data, _splat(0x27))
+        high = builder.icmp_signed("<", data, _splat(0))
+        masks = [_to_mask(builder, m) for m in (letters, digits, spaces, blanks, quotes, high)]
+        return context.make_tuple(builder, signature.return_type, masks)
+
+    return types.UniTuple(types.uint64, 6)(array, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def match64(typing_context: Any, array: Any, index: Any, byte: Any) -> Any:
+    """Mask of the 64 bytes at `index` that equal `byte`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = builder.load(_pointer(context, builder, signature, arguments, _BYTES64), align=1)
+        lanes = builder.insert_element(
+            ir.Constant(_BYTES64, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
+        )
+        wanted = builder.shuffle_vector(
+            lanes,
+            ir.Constant(_BYTES64, ir.Undefined),
+            ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64),
+        )
+        return _to_mask(builder, builder.icmp_unsigned("==", data, wanted))
+
+    return types.uint64(array, types.int64, types.uint8), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def count_trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Index of the lowest set bit of a uint64 that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def count_ones(typing_context: Any, word: Any) -> Any:
+    """Number of set bits of a uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of ``array[index]``, to be read and written soon. A hint: any index is safe."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(context, builder, signature, arguments, _U8)
+        i32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [_U8.as_pointer(), i32, i32, i32])
+        function = builder.module.globals.get("llvm.prefetch.p0") or ir.Function(
+            builder.module, kind, "llvm.prefetch.p0"
+        )
+        builder.call(function, [pointer, ir.Constant(i32, 1), ir.Constant(i32, 3), ir.Constant(i32, 1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate

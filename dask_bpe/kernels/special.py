@@ -1,0 +1,101 @@
+"""Find special tokens in text, and the places where the GPT-2 pattern always cuts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, text_type, u8s
+from dask_bpe.kernels.simd import count_trailing_zeros, match64
+
+
+@inlined
+def _special_at(text, at, end, values, offsets):  # type: ignore[no-untyped-def]
+    """Index of the longest special token that starts at `at`, -1 if none does."""
+    for index in range(offsets.size - 1):
+        begin = offsets[index]
+        length = offsets[index + 1] - begin
+        if at + length <= end:
+            same = True
+            for i in range(length):
+                if text[at + i] != values[begin + i]:
+                    same = False
+                    break
+            if same:
+                return np.int64(index)
+    return np.int64(-1)
+
+
+@kernel(i64, text_type, i64, i64s, text_type, text_type, i64s, u8s, i64m)
+def find_specials(text, end, cursor, first_bytes, values, offsets, scratch, found):  # type: ignore[no-untyped-def]
+    """Write start, end and index of the special tokens in ``text[cursor[0]:end]`` to found : int64[3, capacity].
+
+    The leftmost first, the longest of those that start together; they don't overlap. values, offsets : the
+    tokens, ragged, longest first; first_bytes : their distinct first bytes; scratch : uint8[64].
+    Returns how many were written; ``cursor[0]`` is where to go on, `end` when all were found.
+    """
+    n = 0
+    base = cursor[0]
+    while base < end:
+        mask = np.uint64(0)
+        if base + 64 <= text.size:
+            for byte in first_bytes:
+                mask |= match64(text, base, byte)
+        else:
+            for i in range(64):
+                scratch[i] = text[base + i] if base + i < end else np.uint8(0)
+            for byte in first_bytes:
+                mask |= match64(scratch, 0, byte)
+        width = 64
+        while mask != 0:
+            at = base + count_trailing_zeros(mask)
+            mask &= mask - np.uint64(1)
+            index = _special_at(text, at, end, values, offsets)
+            if index >= 0:
+                if n == found.shape[1]:
+                    cursor[0] = at
+                    return n
+                stop = at + offsets[index + 1] - offsets[index]
+                found[0, n], found[1, n], found[2, n] = at, stop, index
+                n += 1
+                if stop >= base + 64:
+                    width = stop - base
+                    break
+                mask &= ~((np.uint64(1) << np.uint64(stop - base)) - np.uint64(1))
+        base += width
+    cursor[0] = end
+    return n
+
+
+@inlined
+def _alphanumeric(byte):  # type: ignore[no-untyped-def]
+    lower = byte | np.uint8(0x20)
+    return (ord("a") <= lower <= ord("z")) or (ord("0") <= byte <= ord("9"))
+
+
+@inlined
+def _always_cut(text, at):  # type: ignore[no-untyped-def]
+    """Whether a pre-token starts at `at` whatever stands around: ASCII letter or digit, space, ASCII letter."""
+    return (
+        text[at] == ord(" ")
+        and _alphanumeric(text[at - 1])
+        and _alphanumeric(text[at + 1])
+        and text[at + 1] > ord("9")
+    )
+
+
+@kernel(i64, text_type, i64, i64)
+def first_certain_cut_gpt2(text, start, end):  # type: ignore[no-untyped-def]
+    """The first position of ``start..end - 1`` where a pre-token certainly starts, -1 if there is none."""
+    for at in range(max(start, 1), min(end, text.size - 1)):
+        if _always_cut(text, at):
+            return at
+    return -1
+
+
+@kernel(i64, text_type)
+def last_certain_cut_gpt2(text):  # type: ignore[no-untyped-def]
+    """The last position in `text` where a pre-token certainly starts, -1 if there is none."""
+    for at in range(text.size - 2, 0, -1):
+        if _always_cut(text, at):
+            return at
+    return -1

@@ -1,0 +1,129 @@
+"""Keys of byte strings for the open-addressing tables of `count` and `encode`.
+
+An entry is four uint64, half a cache line:
+
+    word 0   the first 8 bytes              | the 64-bit hash of a string of 16 bytes or more
+    word 1   bytes 8-14, length << 56       | LONG << 56, index of the string in a ragged side array
+    word 2   }  the caller's
+    word 3   }
+
+Word 1 of an empty entry is 0. Strings of up to 15 bytes (99 % of the pre-tokens of web text) are their own
+key: one comparison of 16 bytes, no side array (packed keys: gigatoken). Longer ones are found by hash and
+compared byte by byte.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dask_bpe.kernels._jit import inlined, step
+from dask_bpe.kernels.simd import load_u64
+
+WIDTH = 4
+SHORT = 15
+LONG = np.uint64(0x80)
+TOP = np.uint64(56)
+INDEX = np.uint64((1 << 56) - 1)
+# Word 1 of a long string before it has an index: equal to no stored one.
+LONG_KEY = LONG << TOP | INDEX
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
+_MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@inlined
+def mix(low, high):  # type: ignore[no-untyped-def]
+    """Hash of 128 bits to 64: two multiplications; the low bits are as good as the high ones."""
+    word = (low ^ (high * _MIX_2)) * _MIX_1
+    word ^= word >> np.uint64(32)
+    word *= _MIX_2
+    return word ^ (word >> np.uint64(29))
+
+
+@step
+def _pack_at_end(text, start, length):  # type: ignore[no-untyped-def]
+    low = high = np.uint64(0)
+    for i in range(length):
+        if i < 8:
+            low |= np.uint64(text[start + i]) << np.uint64(8 * i)
+        else:
+            high |= np.uint64(text[start + i]) << np.uint64(8 * (i - 8))
+    return low, high
+
+
+@inlined
+def pack(text, start, length):  # type: ignore[no-untyped-def]
+    """Words 0 and 1 of a string of 1 to 15 bytes."""
+    if start + 16 <= text.size:
+        # Masks by selection, not by a branch on the length: that is a coin toss and cost 4 ns.
+        cut_low = np.uint64(64 - 8 * min(length, 8))
+        cut_high = np.uint64(64 - 8 * max(length - 8, 0))
+        low = load_u64(text, start) & (_ALL >> cut_low)
+        high = load_u64(text, start + 8) & ((_ALL >> np.uint64(1)) >> (cut_high - np.uint64(1)))
+    else:
+        low, high = _pack_at_end(text, start, length)
+    return low, high | np.uint64(length) << TOP
+
+
+@step
+def hash_long(text, start, length):  # type: ignore[no-untyped-def]
+    """64-bit hash of a string of 16 bytes or more, eight bytes at a time; the last eight may overlap."""
+    word = np.uint64(length)
+    for i in range(0, length - 7, 8):
+        word = mix(load_u64(text, start + i), word)
+    return mix(load_u64(text, start + length - 8), word)
+
+
+@inlined
+def key_of(text, start, length):  # type: ignore[no-untyped-def]
+    """Word 0, word 1 (without an index for long strings) and the slot hash of a string."""
+    if length <= SHORT:
+        low, high = pack(text, start, length)
+        return low, high, mix(low, high)
+    low = hash_long(text, start, length)
+    return low, LONG_KEY, low
+
+
+@step
+def same_long(text, start, length, values, offsets, index):  # type: ignore[no-untyped-def]
+    """Whether the string equals string `index` of a ragged array."""
+    at = offsets[index]
+    if offsets[index + 1] - at != length:
+        return False
+    for i in range(0, length - 7, 8):
+        if load_u64(text, start + i) != load_u64(values, at + i):
+            return False
+    return load_u64(text, start + length - 8) == load_u64(values, at + length - 8)
+
+
+@inlined
+def find(text, start, length, low, high, slot, entries, mask, values, offsets):  # type: ignore[no-untyped-def]
+    """Position in `entries` of the string's entry, or of the empty one where it belongs.
+
+    `slot` is any integer whose low bits are the hash; `mask` is the number of entries - 1.
+    """
+    while True:
+        slot &= mask
+        at = slot * WIDTH
+        word = entries[at + 1]
+        if word == high:
+            if entries[at] == low:
+                return at
+        elif word == 0:
+            return at
+        elif high == LONG_KEY and word >> TOP == LONG and entries[at] == low:
+            if same_long(text, start, length, values, offsets, np.int64(word & INDEX)):
+                return at
+        slot += 1
+
+
+@step
+def keep_long(text, start, length, values, offsets, used):  # type: ignore[no-untyped-def]
+    """Append a long string to the ragged side array; word 1 of its entry. used: [_, strings, bytes]."""
+    index, at = used[1], used[2]
+    for i in range(length):
+        values[at + i] = text[start + i]
+    used[1] = index + 1
+    used[2] = at + length
+    offsets[index + 1] = at + length
+    return LONG << TOP | np.uint64(index)

@@ -1,0 +1,138 @@
+"""Cut segments of text into pre-tokens, a batch at a time, into buffers that are used again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import regex
+
+from dask_bpe.errors import InputError
+from dask_bpe.pretokenize.classes import code_point_classes
+from dask_bpe.pretokenize.patterns import Pattern
+
+Text = npt.NDArray[np.uint8]
+Int64s = npt.NDArray[np.int64]
+
+# Pre-tokens of a batch: the arrays that pass between scanner and encoder stay within the L2 cache.
+CAPACITY = 8192
+
+
+class Batch(NamedTuple):
+    """Pre-tokens in the order of the text, and the segments that end among them.
+
+    Pre-token k is ``text[spans[0, k]:spans[1, k]]``, for k below `count`. Of the segments numbered
+    `first` to `last - 1` the ends lie in this batch: after ``stops[segment]`` pre-tokens of it.
+    The arrays are written over by the next batch.
+    """
+
+    spans: Int64s
+    count: int
+    first: int
+    last: int
+    stops: Int64s
+
+
+class Scanner:
+    """Cuts text by one pattern. Holds buffers: one scanner serves one thread at a time.
+
+    Parameters
+    ----------
+    pattern : the split pattern.
+    keep_all : whether text that the pattern leaves unmatched is an error; it is passed over otherwise,
+        as `regex.findall` does.
+    """
+
+    def __init__(self, pattern: Pattern, *, keep_all: bool = False) -> None:
+        self._pattern = pattern
+        self._keep_all = keep_all
+        self._spans = np.empty((2, CAPACITY), np.int64)
+        self._cursor = np.zeros(2, np.int64)
+        self._scratch = np.empty(64, np.uint8)
+        self._words = np.empty(9, np.uint64)
+
+    def scan(self, text: Text, segments: Int64s) -> Iterator[Batch]:
+        """Cut each segment ``text[segments[0, k]:segments[1, k]]`` on its own. segments : int64[2, n].
+
+        Raises
+        ------
+        InputError
+            With `keep_all`, where the pattern leaves text unmatched.
+        """
+        if self._pattern.name == "gpt2":
+            return self._scan_gpt2(text, segments)
+        if self._pattern.regex is None:
+            return self._scan_whole(segments)
+        return self._scan_regex(text, segments, regex.compile(self._pattern.regex))
+
+    def _scan_gpt2(self, text: Text, segments: Int64s) -> Iterator[Batch]:
+        from dask_bpe.kernels import scan
+
+        kernel = scan.scan_gpt2_scalar if os.environ.get("DASK_BPE_SIMD") == "0" else scan.scan_gpt2
+        classes, cursor = code_point_classes(), self._cursor
+        n_segments = segments.shape[1]
+        stops = np.empty(n_segments, np.int64)
+        cursor[:] = 0
+        first = 0
+        while first < n_segments:
+            count = kernel(text, segments, cursor, classes, self._scratch, self._words, self._spans, stops)
+            last = int(cursor[0])
+            yield Batch(self._spans, count, first, last, stops)
+            first = last
+
+    def _scan_whole(self, segments: Int64s) -> Iterator[Batch]:
+        for first in range(0, segments.shape[1], CAPACITY):
+            part = segments[:, first : first + CAPACITY]
+            full = part[1] > part[0]
+            count = int(full.sum())
+            self._spans[:, :count] = part[:, full]
+            stops = np.zeros(segments.shape[1], np.int64)
+            stops[first : first + part.shape[1]] = np.cumsum(full)
+            yield Batch(self._spans, count, first, first + part.shape[1], stops)
+
+    def _scan_regex(self, text: Text, segments: Int64s, pattern: regex.Pattern[str]) -> Iterator[Batch]:
+        stops = np.zeros(segments.shape[1], np.int64)
+        count = first = 0
+        for segment, (start, end) in enumerate(segments.T.tolist()):
+            for span in self._matches(text, start, end, pattern):
+                if count == CAPACITY:
+                    yield Batch(self._spans, count, first, segment, stops)
+                    count, first = 0, segment
+                self._spans[:, count] = span
+                count += 1
+            stops[segment] = count
+        yield Batch(self._spans, count, first, segments.shape[1], stops)
+
+    def _matches(
+        self, text: Text, start: int, end: int, pattern: regex.Pattern[str]
+    ) -> Iterator[tuple[int, int]]:
+        """Bounds in bytes of the matches in one segment; empty ones are nothing to count."""
+        characters = text[start:end].tobytes().decode("utf-8", "surrogateescape")
+        ascii_only = len(characters) == end - start
+        seen, at = 0, start
+        for match in pattern.finditer(characters):
+            begin, stop = match.span()
+            if begin == stop:
+                continue
+            gap = begin - seen if ascii_only else len(_to_bytes(characters[seen:begin]))
+            if gap and self._keep_all:
+                raise _unmatched(at - start, characters[seen:begin])
+            width = stop - begin if ascii_only else len(_to_bytes(characters[begin:stop]))
+            yield at + gap, at + gap + width
+            seen, at = stop, at + gap + width
+        if seen < len(characters) and self._keep_all:
+            raise _unmatched(at - start, characters[seen:])
+
+
+def _to_bytes(characters: str) -> bytes:
+    return characters.encode("utf-8", "surrogateescape")
+
+
+def _unmatched(at: int, characters: str) -> InputError:
+    return InputError(
+        f"the pattern leaves {characters[:20]!r} at byte {at} of the text unmatched: it could not be decoded"
+        " again; add an alternative that matches it"
+    )

@@ -73,22 +73,29 @@ def to_bytes(text: str | bytes) -> bytes:
 def _as_bytes(chunks: Iterable[str | bytes]) -> Iterator[bytes]:
     """The chunks as UTF-8, none empty or much longer than a block, no pair of surrogates torn apart."""
     high = ""
-    for chunk in chunks:
-        if not isinstance(chunk, str):
-            chunk = to_bytes(chunk)
-        for start in range(0, len(chunk), BLOCK_BYTES):
-            piece = chunk[start : start + BLOCK_BYTES]
-            if isinstance(piece, str):
-                piece = high + piece
-                high = piece[-1] if "\ud800" <= piece[-1] <= "\udbff" else ""
-                piece = piece[:-1] if high else piece
-            elif high:
-                yield to_bytes(high)
-                high = ""
-            if piece:
-                yield to_bytes(piece)
+    for piece in _pieces(chunks):
+        if isinstance(piece, str):
+            text = high + piece
+            high = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+            data = to_bytes(text[:-1] if high else text)
+        else:
+            data = to_bytes(high) + to_bytes(piece)
+            high = ""
+        if data:
+            yield data
     if high:
         yield to_bytes(high)
+
+
+def _pieces(chunks: Iterable[str | bytes]) -> Iterator[str | bytes]:
+    for chunk in chunks:
+        if not isinstance(chunk, str | bytes):
+            yield from _pieces([to_bytes(chunk)])
+        elif len(chunk) <= BLOCK_BYTES:
+            yield chunk
+        else:
+            for start in range(0, len(chunk), BLOCK_BYTES):
+                yield chunk[start : start + BLOCK_BYTES]
 
 
 class _Beginnings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -226,8 +226,7 @@ class Tokenizer:
         Lazy: ids come out while the chunks go in, and memory holds no more than a block of text and what
         the pattern forbids to cut. An open file will do as `chunks`.
         """
-        for block in safe_blocks(chunks, self._pattern, self._special_tokens):
-            yield from self._encode(block).tolist()
+        return chain.from_iterable(map(self.encode, safe_blocks(chunks, self._pattern, self._special_tokens)))
 
     def count_tokens(self, text: str | bytes) -> int:
         """How many ids `encode` gives."""

@@ -220,7 +220,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small sizes, three minutes in all")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.megabytes = min(options.megabytes, 10)
+        options.megabytes = min(options.megabytes, 5)
+        options.vocab_size = min(options.vocab_size, 8000)
         options.runs = min(options.runs, 2)
         options.memory_megabytes = [50]
     if options.vocab is None and options.jobs != ["train"]:

@@ -289,12 +289,12 @@ def test_long_pretokens_are_right(gpt2: Tokenizer, gpt2_tiktoken: tiktoken.Encod
 
 
 def test_long_pretokens_take_no_more_than_n_log_n(gpt2: Tokenizer) -> None:
-    """Eight times the length takes at most twenty times as long; a quadratic loop would take sixty-four."""
+    """Sixteen times the length must not take a hundred times as long: a quadratic loop would take 256."""
     gpt2.encode("warm " * 3 + "a" * 1000)
-    for (name, short), (_, long) in zip(long_pretokens(100_000), long_pretokens(800_000), strict=True):
+    for (name, short), (_, long) in zip(long_pretokens(50_000), long_pretokens(800_000), strict=True):
         quick = min(seconds(gpt2.encode_to_numpy, short) for _ in range(3))
         slow = min(seconds(gpt2.encode_to_numpy, long) for _ in range(2))
-        assert slow < 20 * max(quick, 0.005), f"{name}: {quick:.3f} s, then {slow:.3f} s"
+        assert slow < 100 * max(quick, 0.005), f"{name}: {quick:.3f} s, then {slow:.3f} s"
 
 
 @pytest.mark.slow

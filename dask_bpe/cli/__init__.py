@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from dask_bpe import __version__
 from dask_bpe.cli import decode, encode, info, train
 from dask_bpe.errors import BpeError
 
@@ -36,7 +37,7 @@ class _Commands(click.Group):
 
 # Dask registers the group under this name; dask-bpe shows the name of the program.
 @click.group(name="bpe", cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="dask-bpe", prog_name="dask-bpe")
+@click.version_option(__version__, prog_name="dask-bpe")
 def main() -> None:
     """Train and apply byte-level BPE tokenizers, in this process or on a Dask cluster.
 

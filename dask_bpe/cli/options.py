@@ -18,6 +18,7 @@ from dask_bpe.errors import OutputError
 if TYPE_CHECKING:
     from distributed import Client
 
+    from dask_bpe.cluster.blocks import Errors
     from dask_bpe.monitor import View
 
 json_option = click.option(
@@ -42,8 +43,8 @@ class Work:
 
     Attributes
     ----------
-    errors : str
-        What to do about invalid UTF-8: "strict", "replace", "skip".
+    errors : "strict", "replace" or "skip"
+        What to do about invalid UTF-8.
     block_bytes : int or None
         Bytes of text per task.
     scheduler, workers : str or None, int or None
@@ -52,7 +53,7 @@ class Work:
         Say nothing; one JSON object instead of the summary.
     """
 
-    errors: str
+    errors: Errors
     block_bytes: int | None
     scheduler: str | None
     workers: int | None

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from dask_bpe import EncodeReport, TokenCorpus, Tokenizer
+    from dask_bpe import EncodeReport, Tokenizer
+    from dask_bpe.io.reader import TokenCorpus
 
 
 @dataclass(frozen=True)

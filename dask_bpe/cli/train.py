@@ -89,7 +89,7 @@ def command(
             options["pattern"] = corpus.pattern if pattern is None else pattern
             options["special_tokens"] = special_tokens or corpus.special_tokens
         elif save_counts:
-            corpus = dask_bpe.count_pretokens(corpus, **options)
+            corpus = dask_bpe.count_pretokens(list(source), **options)
             corpus.to_parquet(save_counts)
         counted = time.perf_counter() - began
         tokenizer = dask_bpe.train(corpus, vocab_size, **rules, **options)

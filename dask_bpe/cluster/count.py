@@ -107,10 +107,11 @@ def _count_blocks(parts: Iterable[Block], reading: Reading, job: str) -> list[Pr
 
 
 def _count_block(block: Block, reading: Reading, job: str) -> PretokenCounts:
-    content = blocks.load(block, reading)
-    table = CountTable(_expected_distinct(len(content.text)))
-    _add(content, table, Scanner(get_pattern(reading.pattern)), block.origin + content.start)
-    schedule.report(job, block.stop - block.start)
+    with schedule.task(job):
+        content = blocks.load(block, reading)
+        table = CountTable(_expected_distinct(len(content.text)))
+        _add(content, table, Scanner(get_pattern(reading.pattern)), block.origin + content.start)
+        schedule.report(job, block.stop - block.start)
     return _freeze(table, reading, content.stop - content.start, content.n_documents, content.n_invalid)
 
 

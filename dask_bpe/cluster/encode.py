@@ -133,7 +133,7 @@ def encode_corpus(
     size = blocks.block_size(total, schedule.n_threads(client), block_bytes) if paths else blocks.TEXTS_BYTES
     reading = Reading(vocabulary.pattern, specials, separators, errors, size)
     separator_id = None if which is None else vocabulary.special_tokens[specials[which]]
-    folder = prepare_output(out)
+    folder, made = prepare_output(out)
     target = _Output(folder, format, output_dtype, separator_id)
     try:
         with schedule.job("encoding", total if paths else None, "B", view, client) as job:
@@ -150,7 +150,7 @@ def encode_corpus(
         manifest = Manifest(format, output_dtype, vocabulary.fingerprint(), len(vocabulary), options, shards)
         manifest.write(folder)
     except BaseException:
-        clear_output(folder)
+        clear_output(folder, made=made)
         raise
     return EncodeReport(
         path=folder,
@@ -236,7 +236,8 @@ def _encode_texts(
 def _encode_blocks(
     parts: Iterable[Block], reading: Reading, vocabulary: Vocabulary, target: _Output, job: str
 ) -> list[_Part]:
-    return [_encode_block(block, reading, vocabulary, target, job) for block in parts]
+    with schedule.task(job):
+        return [_encode_block(block, reading, vocabulary, target, job) for block in parts]
 
 
 def _encode_block(block: Block, reading: Reading, vocabulary: Vocabulary, target: _Output, job: str) -> _Part:
@@ -257,14 +258,13 @@ def _encode_partition(
     job: str,
 ) -> list[_Part]:
     (number,) = numbers
-    parts = list(texts)
-    contents = list(blocks.texts_to_contents(parts, None, reading.errors, max(1, sum(map(len, parts)) * 4)))
-    if not contents:
-        return []
-    (content,) = contents
-    return [
-        _write_shard(_text_ids(content, vocabulary, target), content, number, vocabulary, target, job, ())
-    ]
+    documents = list(texts)
+    size = 4 * sum(map(len, documents)) + 1  # one content, one shard
+    with schedule.task(job):
+        return [
+            _write_shard(_text_ids(content, vocabulary, target), content, number, vocabulary, target, job, ())
+            for content in blocks.texts_to_contents(documents, None, reading.errors, size)
+        ]
 
 
 _Piece = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], int]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +26,10 @@ _SECONDS_TO_CONNECT = 30
 # Progress of the jobs that this process started, by name. A task that runs in another process finds nothing
 # here and sends its news over the cluster.
 _JOBS: dict[str, Callable[[int], None]] = {}
+# What this process does for jobs of any process: how many of a job's tasks are running, and which jobs are over.
+_RUNNING: Counter[str] = Counter()
+_OVER: set[str] = set()
+_CHANGE = threading.Condition()
 
 
 class Cancelled(Exception):
@@ -130,11 +137,52 @@ def job(stage: str, total: int | None, unit: str, progress: Progress, client: Cl
     progress.start(stage, total, unit)
     try:
         yield name
+    except BaseException:
+        _stop(name, client)
+        raise
     finally:
         del _JOBS[name]
         if client is not None:
             client.unsubscribe_topic(name)
         progress.finish(stage)
+
+
+def _stop(name: str, client: Client | None) -> None:
+    """Stop what still runs of a job that has failed, and wait for it: afterwards no task of it writes."""
+    _OVER.add(name)
+    with _CHANGE:
+        _CHANGE.wait_for(lambda: not _RUNNING[name])
+    if client is not None:
+        client.run(_stop_in_worker, name, on_error="ignore")
+
+
+async def _stop_in_worker(name: str) -> None:
+    _OVER.add(name)
+    while _RUNNING[name]:
+        await asyncio.sleep(0.01)
+
+
+@contextmanager
+def task(name: str) -> Iterator[None]:
+    """The extent of a task of a job.
+
+    Raises
+    ------
+    Cancelled
+        When the job is over: on Ctrl-C or an error, threads that have started go on by themselves.
+    """
+    with _CHANGE:
+        if name in _OVER:
+            raise Cancelled(name)
+        _RUNNING[name] += 1
+    try:
+        yield
+    finally:
+        with _CHANGE:
+            _RUNNING[name] -= 1
+            if not _RUNNING[name]:
+                del _RUNNING[name]
+            _CHANGE.notify_all()
 
 
 def report(name: str, amount: int) -> None:
@@ -143,16 +191,17 @@ def report(name: str, amount: int) -> None:
     Raises
     ------
     Cancelled
-        When the job has ended without waiting for this task: on Ctrl-C threads go on by themselves.
+        When the job is over.
     """
+    if name in _OVER:
+        raise Cancelled(name)
     advance = _JOBS.get(name)
     if advance is not None:
         advance(amount)
         return
     worker = _this_worker()
-    if worker is None:
-        raise Cancelled(name)
-    worker.log_event(name, amount)
+    if worker is not None:
+        worker.log_event(name, amount)
 
 
 def _this_worker() -> Any:

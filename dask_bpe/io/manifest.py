@@ -142,13 +142,14 @@ class Manifest:
         }
 
 
-def prepare_output(folder: str | os.PathLike[str]) -> str:
+def prepare_output(folder: str | os.PathLike[str]) -> tuple[str, bool]:
     """Make an empty folder to encode into, and prove that it can be written to.
 
-    Returns its normalised path. Raises OutputError when it holds something already, is not a folder, or
-    refuses.
+    Returns its normalised path, and whether it was made here. Raises OutputError when it holds something
+    already, is not a folder, or refuses.
     """
     path = paths.normalise(folder)
+    made = not paths.is_remote(path) and not Path(path).exists()
     try:
         if paths.is_remote(path):
             fs, inner = paths.filesystem(path)
@@ -165,17 +166,22 @@ def prepare_output(folder: str | os.PathLike[str]) -> str:
             f"{path}: the output folder is not empty (it holds {names[0]!r}); choose another or empty it"
         )
     AtomicFile(paths.join(path, NAME)).close()
-    return path
+    return path, made
 
 
-def clear_output(folder: str | os.PathLike[str]) -> None:
-    """Delete our shards, manifest and temporary files from a folder, and nothing else. Raises OutputError."""
+def clear_output(folder: str | os.PathLike[str], *, made: bool = False) -> None:
+    """Delete our shards, manifest and temporary files from a folder, and nothing else. Raises OutputError.
+
+    With `made`, what `prepare_output` said of it, the folder goes too if nothing else is in it.
+    """
     path = paths.normalise(folder)
     try:
         # The manifest first: what is left of a clearing that was interrupted must not look finished.
         names = [name for name in paths.list_names(path) if _OURS.fullmatch(name)]
         for name in sorted(names, key=lambda name: name != NAME):
             paths.remove(paths.join(path, name))
+        if made and not paths.list_names(path):
+            Path(path).rmdir()
     except FileNotFoundError:
         return
     except OSError as error:

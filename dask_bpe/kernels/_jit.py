@@ -11,8 +11,11 @@ from typing import Any
 from filelock import FileLock
 from numba import njit, types
 
-# Types of arguments, as short as the signatures need them. Text is read-only: bytes and memory maps are.
+# Types of arguments, as short as the signatures need them. What kernels only read may be read-only, as
+# bytes, memory maps and arrays that came over the network are.
 text_type = types.Array(types.uint8, 1, "C", readonly=True)
+given_i64s = types.Array(types.int64, 1, "C", readonly=True)
+given_i64m = types.Array(types.int64, 2, "C", readonly=True)
 u8s, u32s, u64s = types.uint8[::1], types.uint32[::1], types.uint64[::1]
 i32s, i64s = types.int32[::1], types.int64[::1]
 i64m = types.int64[:, ::1]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i64, i64s, inlined, kernel, none, step, text_type, u8s, u64s
+from dask_bpe.kernels._jit import given_i64s, i64, i64s, inlined, kernel, none, step, text_type, u64s, u8s
 from dask_bpe.kernels.simd import prefetch
 from dask_bpe.kernels.table import INDEX, LONG, LONG_KEY, TOP, WIDTH, find, keep_long, key_of, mix
 
@@ -95,7 +95,7 @@ def count_spans(text, starts, ends, origin, cursor, keys, entries, values, offse
     return DONE
 
 
-@kernel(i64, text_type, i64s, i64s, i64s, i64s, u64s, u8s, i64s, i64s)
+@kernel(i64, text_type, given_i64s, given_i64s, given_i64s, i64s, u64s, u8s, i64s, i64s)
 def add_strings(strings, bounds, counts, firsts, cursor, entries, values, offsets, used):  # type: ignore[no-untyped-def]
     """Add a ragged array of distinct strings with their counts and first positions to a table."""
     while cursor[0] < counts.size:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i32s, i64, i64m, i64s, inlined, kernel, none, step, text_type, u8s, u32s
+from dask_bpe.kernels._jit import given_i64s, i32s, i64, i64m, i64s, inlined, kernel, none, step, text_type, u32s, u8s
 
 DONE, EXHAUSTED, MORE_PAIRS, MORE_PLACES, MORE_BORN, MORE_SPELLING = 0, 1, 2, 3, 4, 5
 # Which of two pairs of equal count goes first.
@@ -389,7 +389,7 @@ def _lacks_room(pair, known, token, numbers, tokens, spelling, pairs, slots, pla
 
 
 @kernel(
-    i64, i64, i64, i64s, i64s, i32s, i32s, i64s, i64m, u8s, i32s, i64m, i32s, u32s, i64m, i64m, i64m, i64m
+    i64, i64, i64, i64s, i64s, i32s, i32s, given_i64s, i64m, u8s, i32s, i64m, i32s, u32s, i64m, i64m, i64m, i64m
 )
 def merge_pairs(
     max_tokens, max_merges, n, numbers, symbols, word_of, weights, tokens, spelling, spelled, pairs, slots, places,
@@ -434,7 +434,7 @@ def merge_pairs(
     return DONE
 
 
-@kernel(i64, text_type, i64s, i64s, i32s, i32s)
+@kernel(i64, text_type, given_i64s, given_i64s, i32s, i32s)
 def lay_out_words(values, offsets, weights, symbols, word_of):  # type: ignore[no-untyped-def]
     """Write ragged words to `symbols` and `word_of`; returns the tokens of the corpus, one a byte."""
     at = 0
@@ -451,7 +451,7 @@ def lay_out_words(values, offsets, weights, symbols, word_of):  # type: ignore[n
     return total
 
 
-@kernel(none, i64s, i32s, i32s, i64s, i64m, i32s, u32s, i64m)
+@kernel(none, i64s, i32s, i32s, given_i64s, i64m, i32s, u32s, i64m)
 def index_pairs(numbers, symbols, word_of, weights, pairs, slots, places, by_bytes):  # type: ignore[no-untyped-def]
     """Make the records and places of all pairs of bytes. by_bytes : int64[65536, 2], zeros."""
     for at in range(symbols.size - 1):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, step, text_type, u8s, u64s
+from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, inlined, kernel, step, text_type, u8s, u64s
 from dask_bpe.kernels.simd import classify64, count_trailing_zeros
 from dask_bpe.kernels.utf8 import OTHER, SPACE, class_at
 
@@ -79,7 +79,7 @@ def next_cut(text, index, end, classes):  # type: ignore[no-untyped-def]
     return last
 
 
-@kernel(i64, text_type, i64m, i64s, u8s, u8s, u64s, i64m, i64s)
+@kernel(i64, text_type, given_i64m, i64s, u8s, u8s, u64s, i64m, i64s)
 def scan_gpt2_scalar(text, segments, cursor, classes, scratch, words, spans, stops):  # type: ignore[no-untyped-def]
     """Cut segments one code point at a time; see the module. `scratch` and `words` are not used."""
     found = 0
@@ -245,7 +245,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):  # t
     return -found
 
 
-@kernel(i64, text_type, i64m, i64s, u8s, u8s, u64s, i64m, i64s)
+@kernel(i64, text_type, given_i64m, i64s, u8s, u8s, u64s, i64m, i64s)
 def scan_gpt2(text, segments, cursor, classes, scratch, words, spans, stops):  # type: ignore[no-untyped-def]
     """Cut segments 64 bytes at a time; see the module. scratch: uint8[64], words: uint64[9], any contents."""
     found = 0

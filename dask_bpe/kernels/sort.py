@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i64s, kernel, none, step, text_type, u8s, u64s
+from dask_bpe.kernels._jit import given_i64s, i64s, kernel, none, step, text_type, u64s, u8s
 
 
-@kernel(none, text_type, i64s, u64s)
+@kernel(none, text_type, given_i64s, u64s)
 def prefixes(values, offsets, out):  # type: ignore[no-untyped-def]
     """The first eight bytes of every string, big-endian, padded with zeros: uint64[n]."""
     for k in range(out.size):
@@ -31,7 +31,7 @@ def _less(values, offsets, a, b):  # type: ignore[no-untyped-def]
     return length_a < length_b
 
 
-@kernel(none, text_type, i64s, u64s, i64s, i64s)
+@kernel(none, text_type, given_i64s, u64s, i64s, i64s)
 def sort_equal_prefixes(values, offsets, keys, order, spare):  # type: ignore[no-untyped-def]
     """Finish an order by prefix: merge-sort every run of equal prefixes. spare: int64[n]."""
     start = 0
@@ -57,7 +57,7 @@ def sort_equal_prefixes(values, offsets, keys, order, spare):  # type: ignore[no
         start = end
 
 
-@kernel(none, text_type, i64s, i64s, u8s, i64s)
+@kernel(none, text_type, given_i64s, i64s, u8s, i64s)
 def take_strings(values, offsets, order, out, bounds):  # type: ignore[no-untyped-def]
     """Write the strings in the given order to `out`, their offsets to `bounds` (int64[n + 1])."""
     write = 0

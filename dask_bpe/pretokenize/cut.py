@@ -75,11 +75,12 @@ class Cutter:
         while start < self.size:
             stop = min(start + width, self.size)
             document, certain, start = self._look(start, stop, position)
-            if inside is None:
-                inside = certain
+            inside = certain if inside is None else inside
             if document is not None and (document <= position + self.patience or inside is None):
                 return Cut(document, True)
-            if inside is not None and (document is not None or start > position + self.patience):
+            if document is not None and inside is not None:
+                return Cut(document, True) if document < inside else Cut(inside, False)
+            if inside is not None and start > position + self.patience:
                 return Cut(inside, False)
             width = min(2 * width, 1 << 24)
         return Cut(self.size, True) if inside is None else Cut(inside, False)

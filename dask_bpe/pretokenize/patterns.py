@@ -51,7 +51,7 @@ def get_pattern(pattern: str | None) -> Pattern:
     for name, expression in PATTERNS.items():
         if pattern == expression:
             return Pattern(name, expression)
-    if _BARE_NAME.fullmatch(pattern):
+    if not isinstance(pattern, str) or not pattern or _BARE_NAME.fullmatch(pattern):
         known = ", ".join([*PATTERNS, "none"])
         raise PatternError(f"unknown pattern {pattern!r}: known are {known}, or give a regular expression")
     try:

@@ -156,8 +156,8 @@ def test_the_token_stream_does_not_depend_on_blocks(
         block_bytes=block_bytes,
     )
     assert_encoded(tmp_path / "out", [text], tokenizer, separator)
-    assert report.tokens == len(tokenizer.encode(text))
-    assert report.bytes == len(text.encode())
+    assert report.n_tokens == len(tokenizer.encode(text))
+    assert report.n_bytes == len(text.encode())
     assert report.max_id == max(tokenizer.encode(text))
 
 
@@ -346,7 +346,7 @@ def test_invalid_utf8_is_repaired_as_in_the_whole(block_bytes: int, policy: str,
     )
     assert_encoded(tmp_path / "out", [text], tokenizer, ENDOFTEXT)
     invalid = data.decode("utf-8", "replace").count("\ufffd")
-    assert counts.n_invalid == report.invalid == invalid
+    assert counts.n_invalid == report.n_invalid == invalid
 
 
 @pytest.mark.parametrize("policy", ["replace", "skip"])

@@ -168,7 +168,7 @@ def test_impossible_manifest(tmp_path, wrong):
 
 class TestOutput:
     def test_new_folder(self, tmp_path):
-        assert prepare_output(tmp_path / "a" / "b") == str(tmp_path / "a" / "b")
+        assert prepare_output(tmp_path / "a" / "b") == (str(tmp_path / "a" / "b"), True)
         assert not list((tmp_path / "a" / "b").iterdir())
         prepare_output(tmp_path / "a" / "b")
 
@@ -189,7 +189,7 @@ class TestOutput:
             prepare_output("/proc/dask_bpe")
 
     def test_remote(self):
-        assert prepare_output("memory://out-manifest/") == "memory://out-manifest"
+        assert prepare_output("memory://out-manifest/") == ("memory://out-manifest", False)
         MANIFEST.write("memory://out-manifest")
         assert Manifest.read("memory://out-manifest") == MANIFEST
         with pytest.raises(OutputError, match="not empty"):

@@ -223,7 +223,8 @@ class CountTable:
 
     def __init__(self, expected: int = 1024) -> None:
         capacity = 1 << max(12, (2 * expected - 1).bit_length())
-        self._entries = memory.zeros(table.WIDTH * capacity)
+        self._index = memory.zeros(capacity)
+        self._entries = memory.zeros(table.WIDTH * (capacity // 8 * 5))
         self._values = np.empty(1 << 16, np.uint8)
         self._offsets = np.zeros(1 << 12, np.int64)
         self._used = np.zeros(3, np.int64)
@@ -255,15 +256,18 @@ class CountTable:
             self._grow(1, int(strings.offsets[at + 1] - strings.offsets[at]))
 
     def _arrays(self) -> tuple[Any, ...]:
-        return self._entries, self._values, self._offsets, self._used
+        return self._index, self._entries, self._values, self._offsets, self._used
 
     def _grow(self, count: int, n_bytes: int) -> None:
         """Make room for `count` more strings of `n_bytes` together."""
         entries, strings, filled = self._used.tolist()
-        if (entries + count) * 8 > len(self._entries) // table.WIDTH * 5:
+        if (entries + count) * table.WIDTH > len(self._entries):
             larger = memory.zeros(2 * len(self._entries))
-            kernels.rehash(self._entries, self._values, self._offsets, larger)
+            larger[: len(self._entries)] = self._entries
             self._entries = larger
+        if (entries + count) * 8 > len(self._index) * 5:
+            self._index = memory.zeros(2 * len(self._index))
+            table.rebuild_index(self._entries, entries, self._index)
         if strings + count >= len(self._offsets):
             self._offsets = np.concatenate([self._offsets, np.zeros(len(self._offsets) + count, np.int64)])
         if filled + n_bytes > len(self._values):
@@ -272,7 +276,7 @@ class CountTable:
     def freeze(self, **fields: Any) -> PretokenCounts:
         """The counts so far, sorted; `fields` are those of `PretokenCounts` that the table does not know."""
         n = int(self._used[0])
-        strings = np.empty(kernels.total_bytes(self._entries, self._offsets), np.uint8)
+        strings = np.empty(kernels.total_bytes(self._entries, n, self._offsets), np.uint8)
         bounds, counts, first = np.zeros(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
         kernels.extract(self._entries, self._values, self._offsets, strings, bounds, counts, first)
         order = _sorted_order(Ragged(strings, bounds))

@@ -20,7 +20,7 @@ DATA = Path(__file__).parent / "data"
 settings.register_profile(
     "fast", max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("thorough", settings.get_profile("fast"), max_examples=3000)
+settings.register_profile("thorough", settings.get_profile("fast"), max_examples=1000)
 settings.load_profile("fast")
 
 

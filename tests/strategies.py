@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import AnyStr
 
 import reference
+from hypothesis import settings
 from hypothesis import strategies as st
 
 SPACES = [" ", "  ", "   ", "\t", "\n", "\r", "\r\n", "\n\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1f", "\x85"]
@@ -116,6 +117,11 @@ PATTERNS = [
     r"(a)(b)?|[^a]+",
     r"\b\w+?\b|\W",
 ]
+
+
+def examples(share: float) -> settings:
+    """So many times the examples that a test of the chosen profile draws."""
+    return settings(max_examples=round(share * settings().max_examples))
 
 
 def characters() -> st.SearchStrategy[str]:

@@ -225,7 +225,8 @@ def test_an_interrupt_ends_cleanly(tmp_path: Path) -> None:
     # Every word another one, so that there is a lot to merge.
     text.write_text(" ".join(f"{word * 2654435761 % 2**32:x}" for word in range(400_000)))
     out = tmp_path / "v.json"
-    command = [sys.executable, "-m", "dask_bpe", "train", str(text), "--vocab-size", "200000", "--out", str(out)]
+    arguments = ["train", str(text), "--vocab-size", "200000", "--out", str(out)]
+    command = [sys.executable, "-m", "dask_bpe", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         seen = process.stderr.readline()  # it has counted, and is about to merge

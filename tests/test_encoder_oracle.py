@@ -18,9 +18,10 @@ import reference
 import strategies
 import tiktoken
 import tokenizers
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reference import GPT2, TIES, Trained
+from strategies import examples
 
 from dask_bpe import Tokenizer
 from dask_bpe.encoder import Encoder
@@ -72,7 +73,7 @@ def any_text() -> st.SearchStrategy[str | bytes]:
 
 
 @given(drawn=trained_vocabularies(), texts=st.lists(any_text(), min_size=1, max_size=4))
-@settings(max_examples=200)
+@examples(2.5)
 def test_encoder_is_the_oracle(drawn: tuple[Trained, str], texts: list[str | bytes]) -> None:
     trained, ties = drawn
     segments = [text.encode() if isinstance(text, str) else text for text in texts]
@@ -88,7 +89,6 @@ def test_encoder_is_the_oracle(drawn: tuple[Trained, str], texts: list[str | byt
 
 
 @given(drawn=trained_vocabularies(), texts=st.lists(any_text(), min_size=1, max_size=4))
-@settings(max_examples=100)
 def test_tokenizer_is_the_oracle(drawn: tuple[Trained, str], texts: list[str | bytes]) -> None:
     trained, ties = drawn
     tokenizer = Tokenizer(vocabulary_of(trained, ties))
@@ -112,7 +112,7 @@ def test_tokenizer_is_the_oracle(drawn: tuple[Trained, str], texts: list[str | b
     ),
     "abcdabcd",
 )
-@settings(max_examples=200)
+@examples(2.5)
 def test_merges_that_no_training_gives(trained: Trained, text: str) -> None:
     """A rank lower than the one just applied may come into reach: it is next."""
     pairs = trained.merge_bytes
@@ -146,7 +146,7 @@ def test_any_chunks_give_the_ids_of_the_whole(
 
 @pytest.mark.parametrize("pattern", strategies.PATTERNS)
 @given(text=strategies.text(15), data=st.data())
-@settings(max_examples=25)
+@examples(0.3)
 def test_any_pattern(pattern: str, text: str, data: st.DataObject) -> None:
     trained = reference.train(reference.count([text], None), 290, [ENDOFTEXT], pattern=pattern)
     tokenizer = Tokenizer(vocabulary_of(trained))
@@ -254,7 +254,7 @@ def assigned(text: str) -> str:
 
 
 @given(text=strategies.text(40).map(assigned))
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(2.5)
 def test_gpt2_on_random_text(text: str, gpt2: Tokenizer, gpt2_tiktoken: tiktoken.Encoding) -> None:
     assert gpt2.encode(text) == gpt2_tiktoken.encode(text, allowed_special="all")
 

@@ -8,9 +8,10 @@ from itertools import product
 import pytest
 import reference
 import strategies
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reference import GPT2
+from strategies import examples
 
 import dask_bpe
 
@@ -55,7 +56,7 @@ def test_worked_example() -> None:
 @given(text=strategies.text())
 @example(text="a" * 64 + " " + "b" * 63 + "'s")
 @example(text="  \r\n\r\n  x\u0085\u00a0 \u3000y''s'll'S")
-@settings(max_examples=200)
+@examples(2.5)
 def test_gpt2s_pattern_on_any_text(text: str) -> None:
     assert counted(["a", text]) == reference.count(["a", text])
 
@@ -104,7 +105,7 @@ def test_text_that_ends_at_every_place() -> None:
 
 @pytest.mark.parametrize("pattern", strategies.PATTERNS)
 @given(texts=st.lists(strategies.text(15), min_size=1, max_size=3))
-@settings(max_examples=40)
+@examples(0.5)
 def test_any_pattern_on_any_text(pattern: str, texts: list[str]) -> None:
     texts = [*texts, "a"]
     assert counted(texts, pattern) == reference.count(texts, pattern)
@@ -135,10 +136,17 @@ def patterns() -> st.SearchStrategy[str]:
 
 
 @given(pattern=patterns(), texts=st.lists(strategies.text(10), min_size=1, max_size=2))
-@settings(max_examples=150)
+@examples(2)
 def test_random_patterns(pattern: str, texts: list[str]) -> None:
     texts = [*texts, "a"]
     assert counted(texts, pattern) == reference.count(texts, pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r"[^.]+", "a*", "(?=a)", r"\p{Lu}\p{Ll}*", r"(?<!\s)\s"])
+@given(text=strategies.text(15))
+@examples(0.3)
+def test_what_a_pattern_leaves_out_is_not_counted(pattern: str, text: str) -> None:
+    assert counted(["a", text], pattern) == reference.count(["a", text], pattern)
 
 
 @given(drawn=strategies.with_special_tokens(strategies.text(3)))

@@ -12,9 +12,10 @@ import pytest
 import reference
 import strategies
 import tokenizers
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reference import TIES, Trained
+from strategies import examples
 
 import dask_bpe
 from dask_bpe import PretokenCounts, training
@@ -89,7 +90,7 @@ def test_fit_is_the_oracle(
 
 @pytest.mark.parametrize("ties", TIES)
 @given(texts=st.lists(strategies.tied_text(), min_size=1, max_size=5), n_merges=st.integers(1, 30))
-@settings(max_examples=40)
+@examples(0.5)
 def test_train_on_strings_is_the_oracle(ties: str, texts: list[str], n_merges: int) -> None:
     if not any(texts):
         texts = ["a"]
@@ -101,7 +102,7 @@ def test_train_on_strings_is_the_oracle(ties: str, texts: list[str], n_merges: i
 
 @pytest.mark.parametrize("ties", TIES)
 @given(drawn=strategies.with_special_tokens(strategies.tied_text(10)), n_merges=st.integers(1, 20))
-@settings(max_examples=40)
+@examples(0.5)
 def test_special_tokens_are_neither_counted_nor_merged(
     ties: str, drawn: tuple[str, list[str]], n_merges: int
 ) -> None:
@@ -114,7 +115,7 @@ def test_special_tokens_are_neither_counted_nor_merged(
 
 @pytest.mark.parametrize("ties", TIES)
 @given(texts=st.lists(strategies.tied_text(30), min_size=1, max_size=3), n_merges=st.integers(1, 30))
-@settings(max_examples=30)
+@examples(0.4)
 def test_without_a_pattern_merges_cross_spaces(ties: str, texts: list[str], n_merges: int) -> None:
     texts = [*texts, "a b"]
     tokenizer = dask_bpe.train(documents(texts), 256 + n_merges, pattern=None, ties=ties)
@@ -184,7 +185,7 @@ def test_properties_of_what_is_learned(ties: str, words: dict[bytes, int], n_mer
 
 @pytest.mark.parametrize("ties", TIES)
 @given(words=strategies.tied_counts(4, [*HUGE, 1, 2]), n_merges=st.integers(1, 20))
-@settings(max_examples=40)
+@examples(0.5)
 def test_counts_beyond_32_bits(ties: str, words: dict[bytes, int], n_merges: int) -> None:
     assert_trained(fit(words, 256 + n_merges, ties=ties), reference.train(words, 256 + n_merges, ties=ties))
 
@@ -280,7 +281,7 @@ def huggingface(
     n_merges=st.integers(1, 30),
     rare=st.integers(1, 3),
 )
-@settings(max_examples=50)
+@examples(0.6)
 def test_parity_with_hugging_face_on_ties(texts: list[str], n_merges: int, rare: int) -> None:
     texts = [*texts, "ab"]
     tokenizer = dask_bpe.train(documents(texts), 256 + n_merges, ties="huggingface", min_frequency=rare)

@@ -1,22 +1,22 @@
-"""Count distinct byte strings in an open-addressing table (see `table`).
+"""Count distinct byte strings in a hash table (see `table`).
 
 Word 2 of an entry is the count, word 3 the position where the string occurred first. A table is
 
-    entries : uint64[4 * capacity]   capacity is a power of two
+    index : uint64[power of 2]    entries : uint64[4 * capacity]
     values : uint8[], offsets : int64[]   the strings of 16 bytes or more
     used : int64[3]   entries, long strings, bytes of long strings
 
 Kernels that fill a table stop in front of a batch for which there might be no room and return `FULL`;
-the caller makes the table larger (`rehash`) and calls again: where they were is kept in `cursor`.
+the caller makes the arrays larger and calls again: where they were is kept in `cursor`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import given_i64s, i64, i64s, inlined, kernel, none, step, text_type, u64s, u8s
+from dask_bpe.kernels._jit import given_i64s, i64, i64s, inlined, kernel, none, step, text_type, u8s, u64s
 from dask_bpe.kernels.simd import prefetch
-from dask_bpe.kernels.table import INDEX, LONG, LONG_KEY, TOP, WIDTH, find, keep_long, key_of, mix
+from dask_bpe.kernels.table import INDEX, LONG, LOWER, TOP, WIDTH, add_entry, find, key_of
 
 DONE, FULL = 0, 1
 # Pre-tokens whose entries are asked for before the first of them is looked at. 64 and 1024 lost 4 and 7 %.
@@ -24,23 +24,16 @@ BATCH = 256
 
 
 @inlined
-def _add(text, start, length, low, high, slot, weight, first, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+def _add(text, start, length, low, high, word, weight, first, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
     """Add `weight` to the count of one string."""
-    mask = np.int64(entries.size // WIDTH - 1)
-    at = find(text, start, length, low, high, slot, entries, mask, values, offsets)
-    if entries[at + 1] == 0:
-        entries[at] = low
-        entries[at + 1] = keep_long(text, start, length, values, offsets, used) if high == LONG_KEY else high
+    at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
+    if at < 0:
+        at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
+        entries[at + 2] = np.uint64(weight)
         entries[at + 3] = np.uint64(first)
-        used[0] += 1
-    elif entries[at + 3] > np.uint64(first):
-        entries[at + 3] = np.uint64(first)
-    entries[at + 2] += np.uint64(weight)
-
-
-@inlined
-def _slot_of(low, high):  # type: ignore[no-untyped-def]
-    return low if high >> TOP == LONG else mix(low, high)
+    else:
+        entries[at + 2] += np.uint64(weight)
+        entries[at + 3] = min(entries[at + 3], np.uint64(first))
 
 
 @inlined
@@ -52,32 +45,37 @@ def _length_of(high, offsets):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _has_room(count, n_bytes, entries, values, offsets, used):  # type: ignore[no-untyped-def]
-    """Whether `count` more strings of `n_bytes` together surely fit; tables stay at most 5/8 full."""
+def _has_room(count, n_bytes, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+    """Whether `count` more strings of `n_bytes` together surely fit; the index stays at most 5/8 full."""
     return (
-        (used[0] + count) * 8 <= entries.size // WIDTH * 5
+        (used[0] + count) * WIDTH <= entries.size
+        and (used[0] + count) * 8 <= index.size * 5
         and used[1] + count < offsets.size
         and used[2] + n_bytes <= values.size
     )
 
 
 @step
-def _count_batch(text, starts, ends, origin, keys, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+def _count_batch(text, starts, ends, origin, keys, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
     """Count at most BATCH strings ``text[starts[k]:ends[k]]``; keys: uint64[3 * BATCH] for the batch."""
-    mask = np.int64(entries.size // WIDTH - 1)
+    mask = np.uint64(index.size - 1)
     for k in range(starts.size):
         low, high, word = key_of(text, starts[k], ends[k] - starts[k])
         keys[3 * k], keys[3 * k + 1], keys[3 * k + 2] = low, high, word
-        prefetch(entries, (np.int64(word) & mask) * WIDTH)
+        prefetch(index, np.int64(word & mask))
+    for k in range(starts.size):
+        place = index[np.int64(keys[3 * k + 2] & mask)] & LOWER
+        prefetch(entries, np.int64(place) * WIDTH - WIDTH)
     for k in range(starts.size):
         start = starts[k]
-        slot = np.int64(keys[3 * k + 2])
-        low, high = keys[3 * k], keys[3 * k + 1]
-        _add(text, start, ends[k] - start, low, high, slot, 1, origin + start, entries, values, offsets, used)
+        low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
+        _add(
+            text, start, ends[k] - start, low, high, word, 1, origin + start, index, entries, values, offsets, used
+        )
 
 
-@kernel(i64, text_type, i64s, i64s, i64, i64s, u64s, u64s, u8s, i64s, i64s)
-def count_spans(text, starts, ends, origin, cursor, keys, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+@kernel(i64, text_type, i64s, i64s, i64, i64s, u64s, u64s, u64s, u8s, i64s, i64s)
+def count_spans(text, starts, ends, origin, cursor, keys, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
     """Count the strings ``text[starts[k]:ends[k]]``, none of them empty, from ``k = cursor[0]`` on.
 
     `origin` is the position of ``text[0]`` in the corpus. Returns DONE or FULL.
@@ -88,76 +86,53 @@ def count_spans(text, starts, ends, origin, cursor, keys, entries, values, offse
         n_bytes = 0
         for k in range(first, last):
             n_bytes += ends[k] - starts[k]
-        if not _has_room(last - first, n_bytes, entries, values, offsets, used):
+        if not _has_room(last - first, n_bytes, index, entries, values, offsets, used):
             return FULL
-        _count_batch(text, starts[first:last], ends[first:last], origin, keys, entries, values, offsets, used)
+        _count_batch(text, starts[first:last], ends[first:last], origin, keys, index, entries, values, offsets, used)
         cursor[0] = last
     return DONE
 
 
-@kernel(i64, text_type, given_i64s, given_i64s, given_i64s, i64s, u64s, u8s, i64s, i64s)
-def add_strings(strings, bounds, counts, firsts, cursor, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+@kernel(i64, text_type, given_i64s, given_i64s, given_i64s, i64s, u64s, u64s, u8s, i64s, i64s)
+def add_strings(strings, bounds, counts, firsts, cursor, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
     """Add a ragged array of distinct strings with their counts and first positions to a table."""
     while cursor[0] < counts.size:
         k = cursor[0]
         start, length = bounds[k], bounds[k + 1] - bounds[k]
-        if not _has_room(1, length, entries, values, offsets, used):
+        if not _has_room(1, length, index, entries, values, offsets, used):
             return FULL
         low, high, word = key_of(strings, start, length)
-        slot = np.int64(word)
-        _add(strings, start, length, low, high, slot, counts[k], firsts[k], entries, values, offsets, used)
+        _add(strings, start, length, low, high, word, counts[k], firsts[k], index, entries, values, offsets, used)
         cursor[0] = k + 1
     return DONE
 
 
-@kernel(none, u64s, text_type, i64s, u64s)
-def rehash(old, values, offsets, new):  # type: ignore[no-untyped-def]
-    """Move all entries of a table to a larger, empty one; the long strings stay where they are."""
-    mask = np.int64(new.size // WIDTH - 1)
-    for at in range(0, old.size, WIDTH):
-        high = old[at + 1]
-        if high != 0:
-            slot = np.int64(_slot_of(old[at], high))
-            while new[(slot & mask) * WIDTH + 1] != 0:
-                slot += 1
-            to = (slot & mask) * WIDTH
-            for i in range(WIDTH):
-                new[to + i] = old[at + i]
-
-
-@kernel(i64, u64s, i64s)
-def total_bytes(entries, offsets):  # type: ignore[no-untyped-def]
-    """Bytes of all strings of a table."""
-    total = 0
-    for at in range(0, entries.size, WIDTH):
-        high = entries[at + 1]
-        if high != 0:
-            total += _length_of(high, offsets)
+@kernel(i64, u64s, i64, i64s)
+def total_bytes(entries, count, offsets):  # type: ignore[no-untyped-def]
+    """Bytes of the first `count` strings of a table."""
+    total = np.int64(0)
+    for number in range(count):
+        total += _length_of(entries[number * WIDTH + 1], offsets)
     return total
 
 
 @kernel(none, u64s, text_type, i64s, u8s, i64s, i64s, i64s)
 def extract(entries, values, offsets, strings, bounds, counts, firsts):  # type: ignore[no-untyped-def]
     """Write a table's strings, counts and first positions to flat arrays, in the table's order."""
-    n = 0
     write = 0
     bounds[0] = 0
-    for at in range(0, entries.size, WIDTH):
+    for number in range(counts.size):
+        at = number * WIDTH
         high = entries[at + 1]
-        if high != 0:
-            length = _length_of(high, offsets)
-            if high >> TOP == LONG:
-                begin = offsets[np.int64(high & INDEX)]
-                for i in range(length):
-                    strings[write + i] = values[begin + i]
-            else:
-                for i in range(length):
-                    word = entries[at + i // 8]
-                    if i >= 8:
-                        word = high
-                    strings[write + i] = np.uint8(word >> np.uint64(8 * (i % 8)))
-            write += length
-            n += 1
-            bounds[n] = write
-            counts[n - 1] = np.int64(entries[at + 2])
-            firsts[n - 1] = np.int64(entries[at + 3])
+        length = _length_of(high, offsets)
+        if high >> TOP == LONG:
+            begin = offsets[np.int64(high & INDEX)]
+            for i in range(length):
+                strings[write + i] = values[begin + i]
+        else:
+            for i in range(length):
+                word = entries[at] if i < 8 else high
+                strings[write + i] = np.uint8(word >> np.uint64(8 * (i % 8)))
+        write += length
+        bounds[number + 1] = write
+        counts[number], firsts[number] = np.int64(entries[at + 2]), np.int64(entries[at + 3])

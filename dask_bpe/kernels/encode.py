@@ -1,14 +1,17 @@
 """Turn pre-tokens into token ids: a cache of whole pre-tokens, and the merges where it misses.
 
-The cache is an open-addressing table (see `table`); words 2 and 3 of an entry hold up to three ids:
+The cache is a hash table (see `table`); words 2 and 3 of an entry hold up to three ids:
 
     word 2   id 0 | id 1 << 32
-    word 3   id 2 | number of ids << 32     more than three: id 0 is their place in `overflow`
+    word 3   id 2 | number of ids << 32     more than three: word 2 is their place in `overflow`
 
-    entries : uint64[4 * capacity]    values : uint8[], offsets : int64[]   strings of 16 bytes or more
+    index : uint64[power of 2]    entries : uint64[4 * capacity]
+    values : uint8[], offsets : int64[]   strings of 16 bytes or more
     overflow : uint32[]   used : int64[4]   entries, long strings, their bytes, ids in overflow
 
-A full cache stops the kernel (`CACHE_FULL`); the caller enlarges or empties it and calls again. The merges are
+Before it stands a small table `front` of the short pre-tokens that came last, which the L2 cache holds; a
+look behind it costs two reads of memory. A full cache stops the kernel (`CACHE_FULL`); the caller enlarges
+or empties it and calls again. The merges are
 
     byte_ids : uint32[256]   id of each single byte
     pairs : uint64[2 * capacity]   open addressing: left id << 32 | right id, then rank << 32 | id
@@ -20,7 +23,7 @@ import numpy as np
 
 from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, none, step, text_type, u8s, u32s, u64s
 from dask_bpe.kernels.simd import prefetch
-from dask_bpe.kernels.table import LONG_KEY, WIDTH, find, keep_long, key_of
+from dask_bpe.kernels.table import LONG_KEY, LOWER, WIDTH, add_entry, find, key_of
 
 DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
 # Pre-tokens whose entries are asked for before the first of them is looked at.
@@ -30,6 +33,9 @@ CACHED_BYTES = 128
 # Pre-tokens up to this length find their best pair by looking at all of them, longer ones by a heap.
 # The scan is quadratic and has no upkeep: it wins up to about 100 bytes.
 SCANNED_BYTES = 64
+
+# Words of a line of the front table: two entries.
+LINE = 2 * WIDTH
 
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HALF = np.uint64(32)
@@ -189,11 +195,8 @@ def merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap):
 
 
 @step
-def _remember(text, start, length, low, high, at, ids, n, entries, values, offsets, overflow, used):  # type: ignore[no-untyped-def]
-    """Write the ids of a pre-token to the empty entry at `at`; the caller has seen that there is room."""
-    entries[at] = low
-    entries[at + 1] = keep_long(text, start, length, values, offsets, used) if high == LONG_KEY else high
-    used[0] += 1
+def _remember(at, ids, n, entries, overflow, used):  # type: ignore[no-untyped-def]
+    """Write the ids of a pre-token to its new entry at `at`; the caller has seen that there is room."""
     count = np.uint64(n) << _HALF
     if n <= 3:
         second = np.uint64(ids[1]) if n > 1 else np.uint64(0)
@@ -209,9 +212,10 @@ def _remember(text, start, length, low, high, at, ids, n, entries, values, offse
 
 
 @inlined
-def _has_room(count, n_bytes, entries, values, offsets, overflow, used):  # type: ignore[no-untyped-def]
+def _has_room(count, n_bytes, index, entries, values, offsets, overflow, used):  # type: ignore[no-untyped-def]
     return (
-        (used[0] + count) * 8 <= entries.size // WIDTH * 5
+        (used[0] + count) * WIDTH <= entries.size
+        and (used[0] + count) * 8 <= index.size * 5
         and used[1] + count < offsets.size
         and used[2] + n_bytes <= values.size
         and used[3] + n_bytes <= overflow.size
@@ -219,11 +223,45 @@ def _has_room(count, n_bytes, entries, values, offsets, overflow, used):  # type
 
 
 @inlined
-def _emit(keys, overflow, first, start, stop, write, out, ends):  # type: ignore[no-untyped-def]
-    """Write the ids of pre-tokens start..stop of the batch that begins at `first`; three at once, always."""
+def _look_in_front(text, spans, first, last, front, index, values, missed):  # type: ignore[no-untyped-def]
+    """Words 2 and 3 of the pre-tokens of a batch that the front table holds; returns the number of others.
+
+    front : uint64[8 * lines]: two entries to a cache line, the one that came last in front.
+    values : uint64[2 * BATCH], written. missed : int64[BATCH], written: which of the batch are not there.
+    What is found is chosen without a branch; the list of the others grows by 0 or 1.
+    """
+    lines = np.uint64(front.size // LINE - 1)
+    mask = np.uint64(index.size - 1)
+    misses = 0
+    for k in range(last - first):
+        start = spans[0, first + k]
+        low, high, word = key_of(text, start, spans[1, first + k] - start)
+        at = np.int64(word & lines) * LINE
+        in_second = (front[at + 4] == low) & (front[at + 5] == high)
+        hit = (front[at] == low) & (front[at + 1] == high) | in_second
+        at += np.int64(in_second) * WIDTH
+        values[2 * k], values[2 * k + 1] = front[at + 2], front[at + 3]
+        missed[misses] = k
+        if not hit:
+            misses += 1
+            prefetch(index, np.int64(word & mask))
+    return misses
+
+
+@inlined
+def _put_in_front(low, high, word, pair, rest, front):  # type: ignore[no-untyped-def]
+    """Make an entry the first of its line; the one that was there becomes the second."""
+    at = np.int64(word & np.uint64(front.size // LINE - 1)) * LINE
+    for i in range(WIDTH):
+        front[at + WIDTH + i] = front[at + i]
+    front[at], front[at + 1], front[at + 2], front[at + 3] = low, high, pair, rest
+
+
+@inlined
+def _emit(values, overflow, start, stop, write, out):  # type: ignore[no-untyped-def]
+    """Write the ids of pre-tokens start..stop of a batch; three at once, always. Returns the ids written."""
     for k in range(start, stop):
-        at = 5 * (k - first)
-        pair, rest = keys[at + 3], keys[at + 4]
+        pair, rest = values[2 * k], values[2 * k + 1]
         n = np.int64(rest >> _HALF)
         out[write] = np.uint32(pair & _LOW)
         out[write + 1] = np.uint32(pair >> _HALF)
@@ -233,97 +271,79 @@ def _emit(keys, overflow, first, start, stop, write, out, ends):  # type: ignore
             for i in range(n):
                 out[write + i] = overflow[place + i]
         write += n
-        ends[k] = write
     return write
 
 
-@inlined
-def _look_in_front(text, spans, first, last, front, entries, keys, missed):  # type: ignore[no-untyped-def]
-    """Keys of a batch, and the ids of those that the front table holds; returns the number of others.
-
-    keys : uint64[5 * BATCH]: words 0 and 1, hash, words 2 and 3 of every pre-token. missed : int64[BATCH].
-    Nothing branches on a hit: it is stored in any case, and the list of misses grows by 0 or 1.
-    """
-    front_mask = np.int64(front.size // WIDTH - 1)
-    mask = np.int64(entries.size // WIDTH - 1)
-    misses = 0
-    for k in range(first, last):
-        start = spans[0, k]
-        low, high, word = key_of(text, start, spans[1, k] - start)
-        to = 5 * (k - first)
-        at = (np.int64(word) & front_mask) * WIDTH
-        keys[to], keys[to + 1], keys[to + 2] = low, high, word
-        keys[to + 3], keys[to + 4] = front[at + 2], front[at + 3]
-        missed[misses] = k - first
-        hit = (front[at] == low) & (front[at + 1] == high)
-        if not hit:
-            misses += 1
-            prefetch(entries, (np.int64(word) & mask) * WIDTH)
-    return misses
-
-
 @kernel(
-    i64, text_type, i64m, i64, i64s, u32s, u64s, u64s, i64s, u64s, u64s, u8s, i64s, u32s, i64s,
-    u32s, u64s, i64s, u64s, u32s, i64s,
+    i64, text_type, i64m, i64, i64s, i64s, i64s, u32s, u64s, u64s, i64s, u64s, u64s, u64s, u8s, i64s, u32s, i64s,
+    u32s, u64s, i64s, u64s, u32s,
 )  # fmt: skip
 def encode_spans(
-    text, spans, count, cursor, byte_ids, pairs, keys, missed, front, entries, values, offsets, overflow, used,
-    ids, best, links, heap, out, ends,
+    text, spans, count, cursor, stops, bounds, byte_ids, pairs, batch, missed, front, index, entries, values,
+    offsets, overflow, used, ids, best, links, heap, out,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """Encode the pre-tokens ``text[spans[0, k]:spans[1, k]]`` for k from ``cursor[0]`` to `count`.
 
-    cursor : int64[2]: next pre-token, ids written so far.
-    keys : uint64[5 * BATCH], missed : int64[BATCH]: any contents.
-    ids, best, links, heap : scratch of `merge_by_heap`, at least SCANNED_BYTES long.
-    out : uint32[], room for an id for every byte and three more. ends : int64[count]: ids written when
-    pre-token k ended.
+    cursor : int64[3]: next pre-token, ids written so far, segments ended so far.
+    stops : int64[n], not decreasing: the number of pre-tokens after which each segment ends; those up to
+    `count` end here. bounds : int64[n], written: the number of ids after which it ends.
+    batch : uint64[2 * BATCH], missed : int64[BATCH]: any contents.
+    ids, best, links, heap : scratch of `merge_by_heap`, at least CACHED_BYTES long.
+    out : uint32[], room for an id for every byte and three more.
     Returns DONE, CACHE_FULL, or SCRATCH_FULL: pre-token ``cursor[0]`` is longer than the scratch arrays.
     """
-    mask = np.int64(entries.size // WIDTH - 1)
-    front_mask = np.int64(front.size // WIDTH - 1)
+    mask = np.uint64(index.size - 1)
     while cursor[0] < count:
         first, last = cursor[0], min(cursor[0] + BATCH, count)
-        misses = _look_in_front(text, spans, first, last, front, entries, keys, missed)
+        misses = _look_in_front(text, spans, first, last, front, index, batch, missed)
         n_bytes = 0
         for m in range(misses):
-            k = first + missed[m]
-            n_bytes += min(spans[1, k] - spans[0, k], CACHED_BYTES)
-        if not _has_room(misses, n_bytes, entries, values, offsets, overflow, used):
+            start = spans[0, first + missed[m]]
+            length = spans[1, first + missed[m]] - start
+            if length > CACHED_BYTES:
+                last, misses = first + missed[m], m
+                break
+            n_bytes += length
+            _, _, word = key_of(text, start, length)
+            prefetch(entries, np.int64(index[np.int64(word & mask)] & LOWER) * WIDTH - WIDTH)
+        if not _has_room(misses, n_bytes, index, entries, values, offsets, overflow, used):
             return CACHE_FULL
-        write = cursor[1]
-        done = first
         for m in range(misses):
-            k = first + missed[m]
-            key = 5 * missed[m]
-            low, high, word = keys[key], keys[key + 1], np.int64(keys[key + 2])
-            start = spans[0, k]
-            length = spans[1, k] - start
-            at = find(text, start, length, low, high, word, entries, mask, values, offsets)
-            if entries[at + 1] == 0:
+            k = missed[m]
+            start = spans[0, first + k]
+            length = spans[1, first + k] - start
+            low, high, word = key_of(text, start, length)
+            at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
+            if at < 0:
                 if length <= SCANNED_BYTES:
                     n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
-                elif length <= ids.size:
-                    n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
                 else:
-                    write = _emit(keys, overflow, first, done, k, write, out, ends)
-                    cursor[0], cursor[1] = k, write
-                    return SCRATCH_FULL
-                if length > CACHED_BYTES:
-                    write = _emit(keys, overflow, first, done, k, write, out, ends)
-                    for i in range(n):
-                        out[write + i] = ids[i]
-                    write += n
-                    ends[k] = write
-                    done = k + 1
-                    continue
-                _remember(
-                    text, start, length, low, high, at, ids, n, entries, values, offsets, overflow, used
+                    n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+                at = add_entry(
+                    text, start, length, low, high, word, slot, index, entries, values, offsets, used
                 )
-            keys[key + 3], keys[key + 4] = entries[at + 2], entries[at + 3]
+                _remember(at, ids, n, entries, overflow, used)
+            batch[2 * k], batch[2 * k + 1] = entries[at + 2], entries[at + 3]
             if high != LONG_KEY:
-                to = (word & front_mask) * WIDTH
-                for i in range(WIDTH):
-                    front[to + i] = entries[at + i]
-        cursor[1] = _emit(keys, overflow, first, done, last, write, out, ends)
+                _put_in_front(low, high, word, entries[at + 2], entries[at + 3], front)
+        done = np.int64(0)
+        while cursor[2] < stops.size and stops[cursor[2]] <= last:
+            stop = max(stops[cursor[2]] - first, done)
+            cursor[1] = _emit(batch, overflow, done, stop, cursor[1], out)
+            bounds[cursor[2]] = cursor[1]
+            cursor[2] += 1
+            done = stop
+        cursor[1] = _emit(batch, overflow, done, last - first, cursor[1], out)
         cursor[0] = last
+        if last < count and spans[1, last] - spans[0, last] > CACHED_BYTES:
+            start, length = spans[0, last], spans[1, last] - spans[0, last]
+            if length > ids.size:
+                return SCRATCH_FULL
+            n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+            for i in range(n):
+                out[cursor[1] + i] = ids[i]
+            cursor[0], cursor[1] = last + 1, cursor[1] + n
+    while cursor[2] < stops.size and stops[cursor[2]] <= count:
+        bounds[cursor[2]] = cursor[1]
+        cursor[2] += 1
     return DONE

@@ -33,3 +33,4 @@ def gather(values, offsets, indices, out):  # type: ignore[no-untyped-def]
             word = rest if filled >= 8 else word
             at += filled >> 3
             filled &= 7
+    out[at] = word

@@ -21,7 +21,8 @@ def zeros(count: int, dtype: Any = np.uint64) -> npt.NDArray[Any]:
         raw = np.zeros(n_bytes + 64, np.uint8)
         start = -raw.ctypes.data % 64
     else:
-        region = mmap.mmap(-1, n_bytes + _HUGE_PAGE)
+        # Private: memory that processes could share would be a file, which gets no huge pages.
+        region = mmap.mmap(-1, n_bytes + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         region.madvise(mmap.MADV_HUGEPAGE)
         raw = np.frombuffer(region, np.uint8)
         start = -raw.ctypes.data % _HUGE_PAGE

@@ -15,9 +15,10 @@ import pytest
 import reference
 import strategies
 from distributed import Client, get_task_stream
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reference import TIES
+from strategies import examples
 
 import dask_bpe
 from dask_bpe import Tokenizer
@@ -175,13 +176,13 @@ def test_the_vocabulary_file_is_the_same_everywhere(
     expected.save(tmp_path / "expected.json")
     (tmp_path / "text").mkdir()
     paths = write(tmp_path / "text", *texts)
-    settings_: list[dict[str, Any]] = [
+    variants: list[dict[str, Any]] = [
         {"block_bytes": 97, "split_every": 2},
         {"block_bytes": 1000, "split_every": 3},
         {"block_bytes": 1 << 20, "split_every": 8},
         {},
     ]
-    for i, options in enumerate(settings_):
+    for i, options in enumerate(variants):
         with runner(scheduler) as where:
             tokenizer = dask_bpe.train(paths, 357, special_tokens=[ENDOFTEXT], ties=ties, **options, **where)
         tokenizer.save(tmp_path / f"{i}.json")
@@ -256,7 +257,7 @@ def test_the_active_client_is_used(client: Client, tmp_path: Path) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@examples(0.7)
 def test_any_text_in_any_blocks(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     text, special = data.draw(strategies.with_special_tokens(strategies.text(4)))
     text += data.draw(st.sampled_from(["", "a", special[0]]))
@@ -276,7 +277,7 @@ def test_any_text_in_any_blocks(data: st.DataObject, tmp_path_factory: pytest.Te
 
 
 @given(data=st.data())
-@settings(max_examples=30)
+@examples(0.4)
 def test_any_pattern_in_any_blocks(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A document is cut only where the pattern cannot look across."""
     pattern = data.draw(st.sampled_from([*strategies.PATTERNS, None]))
@@ -351,7 +352,7 @@ def test_invalid_utf8_is_repaired_as_in_the_whole(block_bytes: int, policy: str,
 
 @pytest.mark.parametrize("policy", ["replace", "skip"])
 @given(data=strategies.broken_utf8(), block_bytes=st.integers(1, 20))
-@settings(max_examples=40)
+@examples(0.5)
 def test_any_bytes_are_repaired_as_in_the_whole(
     policy: str, data: bytes, block_bytes: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

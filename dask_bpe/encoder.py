@@ -18,11 +18,13 @@ Text = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.uint32]
 
-# Lines of the table that stays in the L2 cache, 64 bytes each: 256 kB; on the measured machine (512 kB of L2)
-# half and twice as many lost 5 and 15 %. Slots of the index of the cache at first and at most, 28 bytes each
-# with what they lead to: 2 MB and 60 MB. A cache that is full is enlarged, at its limit emptied.
-_FRONT_LINES, _FIRST, _MOST = 1 << 12, 1 << 16, 1 << 21
+# Lines of the front table, 64 bytes each: 1 MB. A quarter of it lost 12 %, twice as many gained nothing. Slots of
+# the index of the cache at first and at most, 28 bytes each with what they lead to: 2 MB and 60 MB. A cache
+# that is full is enlarged, at its limit emptied.
+_FRONT_LINES, _FIRST, _MOST = 1 << 14, 1 << 16, 1 << 21
 
+NOTHING = encode.NOTHING
+_NOTHING_AFTER = np.empty(0, np.uint32)
 _MAKING = threading.Lock()
 
 
@@ -48,18 +50,22 @@ class Encoder:
         with _MAKING:
             return _encoder_of(vocabulary)
 
-    def encode_segments(self, text: Text, starts: Int64s, ends: Int64s) -> tuple[Ids, Int64s]:
+    def encode_segments(
+        self, text: Text, starts: Int64s, ends: Int64s, after: Ids = _NOTHING_AFTER
+    ) -> tuple[Ids, Int64s]:
         """Encode each segment ``text[starts[k]:ends[k]]`` on its own; special tokens are not looked for.
 
         Parameters
         ----------
         text : uint8[n], contiguous.
         starts, ends : int64[k].
+        after : uint32[k], an id to put after each segment, such as that of the special token that ended it;
+            `NOTHING` for none. Left out: none anywhere.
 
         Returns
         -------
         ids : uint32[m], those of all segments, one after the other.
-        offsets : int64[k + 1], segment k is ``ids[offsets[k]:offsets[k + 1]]``.
+        offsets : int64[k + 1], segment k, with what comes after it, is ``ids[offsets[k]:offsets[k + 1]]``.
 
         Raises
         ------
@@ -67,14 +73,14 @@ class Encoder:
             When the vocabulary's pattern leaves a part of the text unmatched.
         """
         segments = np.array((starts, ends), np.int64)
-        out = np.empty(int((segments[1] - segments[0]).sum()) + 3, np.uint32)
+        out = np.empty(int((segments[1] - segments[0]).sum()) + segments.shape[1] + 3, np.uint32)
         offsets = np.zeros(segments.shape[1] + 1, np.int64)
         try:
             workspace = self._idle.pop()
         except IndexError:
             workspace = _Workspace(Scanner(self._pattern, keep_all=True))
         try:
-            written = workspace.encode(text, segments, self._byte_ids, self._pairs, out, offsets)
+            written = workspace.encode(text, segments, after, self._byte_ids, self._pairs, out, offsets)
         finally:
             self._idle.append(workspace)
         return out[:written], offsets
@@ -90,6 +96,7 @@ class _Workspace:
 
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
+        self._keys = np.empty(3 * encode.BATCH, np.uint64)
         self._batch = np.empty(2 * encode.BATCH, np.uint64)
         self._missed = np.empty(encode.BATCH, np.int64)
         self._cursor = np.zeros(3, np.int64)
@@ -132,6 +139,7 @@ class _Workspace:
         self,
         text: Text,
         segments: Int64s,
+        after: Ids,
         byte_ids: Ids,
         pairs: npt.NDArray[np.uint64],
         out: Ids,
@@ -140,17 +148,16 @@ class _Workspace:
         """Write the ids of all segments to `out` and their bounds to `offsets`; returns the number of ids."""
         written = 0
         for batch in self._scanner.scan(text, segments):
-            stops = batch.stops[batch.first : batch.last]
-            written = self._encode_batch(
-                text, batch, stops, byte_ids, pairs, out, offsets[batch.first + 1 : batch.last + 1], written
-            )
+            bounds = offsets[batch.first + 1 : batch.last + 1]
+            ends = after[batch.first : batch.last]
+            written = self._encode_batch(text, batch, ends, byte_ids, pairs, out, bounds, written)
         return written
 
     def _encode_batch(
         self,
         text: Text,
         batch: Batch,
-        stops: Int64s,
+        after: Ids,
         byte_ids: Ids,
         pairs: npt.NDArray[np.uint64],
         out: Ids,
@@ -159,11 +166,12 @@ class _Workspace:
     ) -> int:
         cursor = self._cursor
         cursor[:] = 0, written, 0
+        stops = batch.stops[batch.first : batch.last]
         while True:
             state = encode.encode_spans(
-                text, batch.spans, batch.count, cursor, stops, bounds, byte_ids, pairs, self._batch, self._missed,
+                text, batch.spans, batch.count, cursor, stops, bounds, byte_ids, pairs, self._keys, self._batch, self._missed,
                 self._front, self._index, self._entries, self._values, self._offsets, self._overflow, self._used,
-                self._ids, self._best, self._links, self._heap, out,
+                self._ids, self._best, self._links, self._heap, after, out,
             )  # fmt: skip
             if state == encode.DONE:
                 return int(cursor[1])

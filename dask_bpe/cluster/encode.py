@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dask_bpe.cluster import blocks, schedule
 from dask_bpe.cluster.blocks import Block, Content, Errors, Reading
 from dask_bpe.cluster.count import Source, _are_paths
-from dask_bpe.encoder import Encoder
+from dask_bpe.encoder import NOTHING, Encoder
 from dask_bpe.errors import InputError, ParameterError
 from dask_bpe.io.manifest import Manifest, clear_output, prepare_output
 from dask_bpe.io.shards import Shard, Span, open_writer, writer_class
@@ -318,16 +318,13 @@ def _file_ids(content: Content, reading: Reading, vocabulary: Vocabulary) -> Ite
     """Ids of a block of a file: its segments, and the special tokens where they stand."""
     encoder = Encoder.of(vocabulary)
     special_ids = np.array(list(vocabulary.special_tokens.values()), np.uint32)
-    separators = np.array(sorted(reading.separators), np.int64)
-    n_segments = content.segments.shape[1]
+    after = np.append(special_ids[content.special], NOTHING)
+    is_end = np.append(np.isin(content.special, list(reading.separators)), False)
     for first, last in _slices(content.segments):
         segments = content.segments[:, first:last]
-        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1])
-        special = content.special[first:last]
-        at = offsets[1 : len(special) + 1]
-        ids = np.insert(ids, at, special_ids[special])
-        ends = (at + np.arange(1, len(special) + 1))[np.isin(special, separators)]
-        if last == n_segments and content.ends_document and len(ids) > (ends[-1] if len(ends) else 0):
+        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1], after[first:last])
+        ends = offsets[1:][is_end[first:last]]
+        if last == len(after) and content.ends_document and len(ids) > (ends[-1] if len(ends) else 0):
             ends = np.append(ends, len(ids))
         yield ids, ends, int(segments[1, -1] - segments[0, 0])
 
@@ -337,9 +334,6 @@ def _text_ids(content: Content, vocabulary: Vocabulary, target: _Output) -> Iter
     encoder = Encoder.of(vocabulary)
     for first, last in _slices(content.segments):
         segments = content.segments[:, first:last]
-        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1])
-        ends = offsets[1:]
-        if target.separator is not None:
-            ids = np.insert(ids, ends, np.uint32(target.separator))
-            ends = ends + np.arange(1, len(ends) + 1)
-        yield ids, ends, int(segments[1, -1] - segments[0, 0])
+        after = np.full(last - first, NOTHING if target.separator is None else target.separator, np.uint32)
+        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1], after)
+        yield ids, offsets[1:], int(segments[1, -1] - segments[0, 0])

@@ -26,6 +26,7 @@ from dask_bpe.kernels.simd import prefetch
 from dask_bpe.kernels.table import LONG_KEY, LOWER, WIDTH, add_entry, find, key_of
 
 DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
+NOTHING = np.uint32(0xFFFFFFFF)
 # Pre-tokens whose entries are asked for before the first of them is looked at.
 BATCH = 256
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
@@ -223,24 +224,36 @@ def _has_room(count, n_bytes, index, entries, values, offsets, overflow, used): 
 
 
 @inlined
-def _look_in_front(text, spans, first, last, front, index, values, missed):  # type: ignore[no-untyped-def]
-    """Words 2 and 3 of the pre-tokens of a batch that the front table holds; returns the number of others.
+def _make_keys(text, spans, first, last, front, keys):  # type: ignore[no-untyped-def]
+    """Write the keys of a batch to keys : uint64[3 * BATCH], and ask for their lines of the front table.
 
     front : uint64[8 * lines]: two entries to a cache line, the one that came last in front.
-    values : uint64[2 * BATCH], written. missed : int64[BATCH], written: which of the batch are not there.
+    """
+    lines = np.uint64(front.size // LINE - 1)
+    for k in range(last - first):
+        start = spans[0, first + k]
+        low, high, word = key_of(text, start, spans[1, first + k] - start)
+        keys[3 * k], keys[3 * k + 1], keys[3 * k + 2] = low, high, word
+        prefetch(front, np.int64(word & lines) * LINE)
+
+
+@inlined
+def _look_in_front(count, keys, front, index, ids, missed):  # type: ignore[no-untyped-def]
+    """Words 2 and 3 of the pre-tokens of a batch that the front table holds; returns the number of others.
+
+    ids : uint64[2 * BATCH], written. missed : int64[BATCH], written: which of the batch are not there.
     What is found is chosen without a branch; the list of the others grows by 0 or 1.
     """
     lines = np.uint64(front.size // LINE - 1)
     mask = np.uint64(index.size - 1)
     misses = 0
-    for k in range(last - first):
-        start = spans[0, first + k]
-        low, high, word = key_of(text, start, spans[1, first + k] - start)
+    for k in range(count):
+        low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
         at = np.int64(word & lines) * LINE
         in_second = (front[at + 4] == low) & (front[at + 5] == high)
         hit = (front[at] == low) & (front[at + 1] == high) | in_second
         at += np.int64(in_second) * WIDTH
-        values[2 * k], values[2 * k + 1] = front[at + 2], front[at + 3]
+        ids[2 * k], ids[2 * k + 1] = front[at + 2], front[at + 3]
         missed[misses] = k
         if not hit:
             misses += 1
@@ -274,28 +287,41 @@ def _emit(values, overflow, start, stop, write, out):  # type: ignore[no-untyped
     return write
 
 
+@inlined
+def _end_segment(cursor, after, bounds, out):  # type: ignore[no-untyped-def]
+    """Write what comes after the segment whose last id has been written, and where it ends."""
+    segment = cursor[2]
+    if segment < after.size and after[segment] != NOTHING:
+        out[cursor[1]] = after[segment]
+        cursor[1] += 1
+    bounds[segment] = cursor[1]
+    cursor[2] = segment + 1
+
+
 @kernel(
-    i64, text_type, i64m, i64, i64s, i64s, i64s, u32s, u64s, u64s, i64s, u64s, u64s, u64s, u8s, i64s, u32s, i64s,
-    u32s, u64s, i64s, u64s, u32s,
+    i64, text_type, i64m, i64, i64s, i64s, i64s, u32s, u64s, u64s, u64s, i64s, u64s, u64s, u64s, u8s, i64s, u32s, i64s,
+    u32s, u64s, i64s, u64s, u32s, u32s,
 )  # fmt: skip
 def encode_spans(
-    text, spans, count, cursor, stops, bounds, byte_ids, pairs, batch, missed, front, index, entries, values,
-    offsets, overflow, used, ids, best, links, heap, out,
+    text, spans, count, cursor, stops, bounds, byte_ids, pairs, keys, batch, missed, front, index, entries, values,
+    offsets, overflow, used, ids, best, links, heap, after, out,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """Encode the pre-tokens ``text[spans[0, k]:spans[1, k]]`` for k from ``cursor[0]`` to `count`.
 
     cursor : int64[3]: next pre-token, ids written so far, segments ended so far.
     stops : int64[n], not decreasing: the number of pre-tokens after which each segment ends; those up to
     `count` end here. bounds : int64[n], written: the number of ids after which it ends.
-    batch : uint64[2 * BATCH], missed : int64[BATCH]: any contents.
+    keys : uint64[3 * BATCH], batch : uint64[2 * BATCH], missed : int64[BATCH]: any contents.
+    after : uint32[n], an id to write where each segment ends, NOTHING for none; may be empty: nothing anywhere.
     ids, best, links, heap : scratch of `merge_by_heap`, at least CACHED_BYTES long.
-    out : uint32[], room for an id for every byte and three more.
+    out : uint32[], room for an id for every byte and every segment, and three more.
     Returns DONE, CACHE_FULL, or SCRATCH_FULL: pre-token ``cursor[0]`` is longer than the scratch arrays.
     """
     mask = np.uint64(index.size - 1)
     while cursor[0] < count:
         first, last = cursor[0], min(cursor[0] + BATCH, count)
-        misses = _look_in_front(text, spans, first, last, front, index, batch, missed)
+        _make_keys(text, spans, first, last, front, keys)
+        misses = _look_in_front(last - first, keys, front, index, batch, missed)
         n_bytes = 0
         for m in range(misses):
             start = spans[0, first + missed[m]]
@@ -304,15 +330,15 @@ def encode_spans(
                 last, misses = first + missed[m], m
                 break
             n_bytes += length
-            _, _, word = key_of(text, start, length)
-            prefetch(entries, np.int64(index[np.int64(word & mask)] & LOWER) * WIDTH - WIDTH)
+            place = index[np.int64(keys[3 * missed[m] + 2] & mask)] & LOWER
+            prefetch(entries, np.int64(place) * WIDTH - WIDTH)
         if not _has_room(misses, n_bytes, index, entries, values, offsets, overflow, used):
             return CACHE_FULL
         for m in range(misses):
             k = missed[m]
             start = spans[0, first + k]
             length = spans[1, first + k] - start
-            low, high, word = key_of(text, start, length)
+            low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
                 if length <= SCANNED_BYTES:
@@ -330,8 +356,7 @@ def encode_spans(
         while cursor[2] < stops.size and stops[cursor[2]] <= last:
             stop = max(stops[cursor[2]] - first, done)
             cursor[1] = _emit(batch, overflow, done, stop, cursor[1], out)
-            bounds[cursor[2]] = cursor[1]
-            cursor[2] += 1
+            _end_segment(cursor, after, bounds, out)
             done = stop
         cursor[1] = _emit(batch, overflow, done, last - first, cursor[1], out)
         cursor[0] = last
@@ -343,7 +368,8 @@ def encode_spans(
             for i in range(n):
                 out[cursor[1] + i] = ids[i]
             cursor[0], cursor[1] = last + 1, cursor[1] + n
+        while cursor[2] < stops.size and stops[cursor[2]] <= cursor[0]:
+            _end_segment(cursor, after, bounds, out)
     while cursor[2] < stops.size and stops[cursor[2]] <= count:
-        bounds[cursor[2]] = cursor[1]
-        cursor[2] += 1
+        _end_segment(cursor, after, bounds, out)
     return DONE

@@ -17,7 +17,7 @@ import strategies
 from distributed import Client, get_task_stream
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import TIES
+from reference import GPT2, TIES
 from strategies import examples
 
 import dask_bpe
@@ -94,14 +94,25 @@ def write(folder: Path, *texts: str | bytes) -> list[str]:
 
 
 def trained_on(
-    texts: Sequence[str], special: Sequence[str], n_merges: int = 40, ties: str = "bytes"
+    texts: Sequence[str],
+    special: Sequence[str],
+    n_merges: int = 40,
+    ties: str = "bytes",
+    *,
+    pattern: str | None = GPT2,
+    trained_with: str | None = GPT2,
 ) -> Tokenizer:
-    """What the oracle learns from the texts."""
-    trained = reference.train(
-        reference.count(texts, special_tokens=special), 256 + len(special) + n_merges, special, ties
-    )
+    """What the oracle learns from the texts, split by one pattern, to be used with the same or another."""
+    counts = reference.count(texts, trained_with, special)
+    trained = reference.train(counts, 256 + len(special) + n_merges, special, ties)
     merges = np.array(trained.merges, np.int32).reshape(-1, 3)
-    return Tokenizer(dask_bpe.Vocabulary(tuple(trained.tokens), merges, trained.special_tokens, "gpt2", ties))
+    name = "gpt2" if pattern == GPT2 else pattern
+    return Tokenizer(dask_bpe.Vocabulary(tuple(trained.tokens), merges, trained.special_tokens, name, ties))
+
+
+def crossing(texts: Sequence[str], special: Sequence[str], pattern: str | None = GPT2) -> Tokenizer:
+    """With merges that cross the pattern's cuts: its ids show every place where the text was cut."""
+    return trained_on(texts, special, 60, pattern=pattern, trained_with=None)
 
 
 def documents_of(texts: Sequence[str], tokenizer: Tokenizer, separator: str | None) -> list[list[int]]:
@@ -145,7 +156,7 @@ def test_the_token_stream_does_not_depend_on_blocks(
     case: str, block_bytes: int, fmt: str, tmp_path: Path
 ) -> None:
     special, text = CASES[case]
-    tokenizer = trained_on([text], special)
+    tokenizer = crossing([text], special)
     (tmp_path / "text").mkdir()
     separator = special[0] if special else None
     report = dask_bpe.encode_corpus(
@@ -199,7 +210,7 @@ def test_the_token_stream_is_the_same_everywhere(
         ENDOFTEXT.join(corpus[20:40]) + ENDOFTEXT,
         "\r\n".join(corpus[40:60]),
     ]
-    tokenizer = trained_on(texts, [ENDOFTEXT], 100)
+    tokenizer = crossing([text[:500] for text in texts], [ENDOFTEXT])
     (tmp_path / "text").mkdir()
     paths = write(tmp_path / "text", *texts)
     for block_bytes in (211, 1000, None):
@@ -268,7 +279,7 @@ def test_any_text_in_any_blocks(data: st.DataObject, tmp_path_factory: pytest.Te
     paths = write(folder / "text", text)
     counts = dask_bpe.count_pretokens(paths, special_tokens=special, block_bytes=block_bytes, split_every=3)
     assert counts.to_dict() == reference.count([text], special_tokens=special)
-    tokenizer = trained_on([text], special, 20)
+    tokenizer = crossing([text], special)
     fmt = data.draw(st.sampled_from(["bin", "parquet"]))
     dask_bpe.encode_corpus(
         paths, tokenizer, folder / "out", format=fmt, separator=special[0], block_bytes=block_bytes
@@ -283,10 +294,14 @@ def test_any_pattern_in_any_blocks(data: st.DataObject, tmp_path_factory: pytest
     pattern = data.draw(st.sampled_from([*strategies.PATTERNS, None]))
     text = data.draw(strategies.text(25)) or "a"
     folder = tmp_path_factory.mktemp("any")
-    counts = dask_bpe.count_pretokens(
-        write(folder, text), pattern=pattern, block_bytes=data.draw(st.integers(1, 40))
-    )
+    (folder / "text").mkdir()
+    paths = write(folder / "text", text)
+    block_bytes = data.draw(st.integers(1, 40))
+    counts = dask_bpe.count_pretokens(paths, pattern=pattern, block_bytes=block_bytes)
     assert counts.to_dict() == reference.count([text], pattern)
+    tokenizer = crossing([text], [], pattern)
+    dask_bpe.encode_corpus(paths, tokenizer, folder / "out", block_bytes=block_bytes)
+    assert_encoded(folder / "out", [text], tokenizer, None)
 
 
 def test_without_a_pattern_a_document_is_never_cut(tmp_path: Path) -> None:
@@ -319,7 +334,7 @@ def test_many_files_some_of_them_empty(block_bytes: int | None, tmp_path: Path) 
     write(tmp_path / "text", *texts)
     counts = dask_bpe.count_pretokens(tmp_path / "text", special_tokens=[ENDOFTEXT], block_bytes=block_bytes)
     assert counts.to_dict() == reference.count(texts, special_tokens=[ENDOFTEXT])
-    tokenizer = trained_on(texts, [ENDOFTEXT])
+    tokenizer = crossing(texts, [ENDOFTEXT])
     dask_bpe.encode_corpus(tmp_path / "text", tokenizer, tmp_path / "out", block_bytes=block_bytes)
     assert_encoded(tmp_path / "out", texts, tokenizer, ENDOFTEXT)
 
@@ -341,7 +356,7 @@ def test_invalid_utf8_is_repaired_as_in_the_whole(block_bytes: int, policy: str,
         paths, special_tokens=[ENDOFTEXT], errors=policy, block_bytes=block_bytes
     )
     assert counts.to_dict() == reference.count([text], special_tokens=[ENDOFTEXT])
-    tokenizer = trained_on([text], [ENDOFTEXT])
+    tokenizer = crossing([text], [ENDOFTEXT])
     report = dask_bpe.encode_corpus(
         paths, tokenizer, tmp_path / "out", errors=policy, block_bytes=block_bytes
     )
@@ -358,9 +373,15 @@ def test_any_bytes_are_repaired_as_in_the_whole(
 ) -> None:
     data = b"a" + data
     text = data.decode("utf-8", "replace" if policy == "replace" else "ignore")
-    paths = write(tmp_path_factory.mktemp("any"), data)
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "text").mkdir()
+    paths = write(folder / "text", data)
     counts = dask_bpe.count_pretokens(paths, errors=policy, block_bytes=block_bytes)
     assert counts.to_dict() == reference.count([text])
+    assert counts.n_invalid == data.decode("utf-8", "replace").count("\ufffd") - data.count("\ufffd".encode())
+    tokenizer = crossing([text], [])
+    dask_bpe.encode_corpus(paths, tokenizer, folder / "out", errors=policy, block_bytes=block_bytes)
+    assert_encoded(folder / "out", [text], tokenizer, None)
 
 
 def test_a_bag_of_strings_is_a_corpus(corpus: list[str]) -> None:

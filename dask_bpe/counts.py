@@ -98,9 +98,7 @@ class PretokenCounts:
             if not string:
                 raise ParameterError("a pre-token is empty: leave it out")
             if number != int(number) or not 0 < number < 1 << 62:
-                raise ParameterError(
-                    f"pre-token {string!r} has the count {number}: a positive integer was expected"
-                )
+                raise ParameterError(f"pre-token {string!r} has the count {number}: a positive integer was expected")
         table_ = CountTable()
         numbers = np.array([int(number) for number in counts.values()], np.int64)
         table_.add_strings(Ragged.from_list(strings), numbers, np.arange(len(strings), dtype=np.int64))
@@ -144,9 +142,7 @@ class PretokenCounts:
         data, about = columns.read(path, FORMAT, VERSION, ("pretoken", "count", "first"))
         strings, counts, first = data["pretoken"], data["count"], data["first"]
         if len(counts) and (int(counts.min()) < 1 or int(np.diff(strings.offsets).min()) < 1):
-            raise VocabularyError(
-                f"{path}: holds a count below 1 or an empty pre-token: count the text again"
-            )
+            raise VocabularyError(f"{path}: holds a count below 1 or an empty pre-token: count the text again")
         specials = tuple(about["special_tokens"])
         return cls(strings, counts, first, get_pattern(about["pattern"]).spec, specials, *about["totals"])
 
@@ -168,9 +164,7 @@ class PretokenCounts:
     def in_order_of_first(self) -> PretokenCounts:
         """The same counts with the pre-tokens in the order in which they occur first, not ascending."""
         order = np.argsort(self.first, kind="stable")
-        return self._replace(
-            strings=_take(self.strings, order), counts=self.counts[order], first=self.first[order]
-        )
+        return self._replace(strings=_take(self.strings, order), counts=self.counts[order], first=self.first[order])
 
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         """Counts of both corpora as one, the other's text after this one's."""
@@ -189,7 +183,7 @@ def combine(parts: Iterable[PretokenCounts]) -> PretokenCounts:
     ParameterError
         When the parts were not cut by the same pattern and special tokens.
     """
-    items = [part for part in parts]
+    items = list(parts)
     if not items:
         raise ParameterError("no counts to combine")
     if len(items) == 1:
@@ -230,14 +224,12 @@ class CountTable:
         self._used = np.zeros(3, np.int64)
         self._keys = np.empty(3 * kernels.BATCH, np.uint64)
 
-    def add_segments(
-        self, text: npt.NDArray[np.uint8], segments: Int64s, scanner: Scanner, origin: int
-    ) -> None:
+    def add_segments(self, text: npt.NDArray[np.uint8], segments: Int64s, scanner: Scanner, origin: int) -> None:
         """Cut segments of text and count their pre-tokens. segments : int64[2, n]; `origin` is where in the
         corpus ``text[0]`` stands."""
         cursor = np.zeros(1, np.int64)
         for batch in scanner.scan(text, segments):
-            spans = batch.spans[:, : batch.count]
+            spans = batch.spans[:, : batch.n_spans]
             cursor[0] = 0
             while (
                 kernels.count_spans(text, spans[0], spans[1], origin, cursor, self._keys, *self._arrays())

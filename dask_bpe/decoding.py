@@ -69,9 +69,7 @@ class TokenTable:
         return b""
 
     def _unknown(self, index: object, at: int) -> ParameterError:
-        return ParameterError(
-            f"token id {index} at position {at} is unknown; ids go from 0 to {len(self._tokens) - 1}"
-        )
+        return ParameterError(f"token id {index} at position {at} is unknown; ids go from 0 to {len(self._tokens) - 1}")
 
 
 class IncrementalDecoder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,11 +128,12 @@ class _Workspace:
         if slots >= _MOST:
             self._make_cache(slots)
             return
-        old = self._entries, self._values, self._offsets, self._overflow
+        old: list[npt.NDArray[Any]] = [self._entries, self._values, self._offsets, self._overflow]
         used = self._used
         self._make_cache(4 * slots)
-        for new, kept in zip((self._entries, self._values, self._offsets, self._overflow), old, strict=True):
-            new[: len(kept)] = kept
+        new: list[npt.NDArray[Any]] = [self._entries, self._values, self._offsets, self._overflow]
+        for larger, kept in zip(new, old, strict=True):
+            larger[: len(kept)] = kept
         self._used = used
         table.rebuild_index(self._entries, int(used[0]), self._index)
 
@@ -169,9 +171,9 @@ class _Workspace:
         stops = batch.stops[batch.first : batch.last]
         while True:
             state = encode.encode_spans(
-                text, batch.spans, batch.count, cursor, stops, bounds, byte_ids, pairs, self._keys, self._batch, self._missed,
-                self._front, self._index, self._entries, self._values, self._offsets, self._overflow, self._used,
-                self._ids, self._best, self._links, self._heap, after, out,
+                text, batch.spans, batch.n_spans, cursor, stops, bounds, byte_ids, pairs, self._keys, self._batch,
+                self._missed, self._front, self._index, self._entries, self._values, self._offsets, self._overflow,
+                self._used, self._ids, self._best, self._links, self._heap, after, out,
             )  # fmt: skip
             if state == encode.DONE:
                 return int(cursor[1])

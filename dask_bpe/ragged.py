@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -42,4 +43,4 @@ class Ragged:
         """The strings as Python bytes."""
         data = self.values.tobytes()
         bounds = self.offsets.tolist()
-        return [data[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [data[start:end] for start, end in pairwise(bounds)]

@@ -26,9 +26,7 @@ BLOCK_BYTES = 1 << 16
 SMALL_BYTES = 1 << 12
 
 
-def safe_blocks(
-    chunks: Iterable[str | bytes], pattern: Pattern, special_tokens: SpecialTokens
-) -> Iterator[bytes]:
+def safe_blocks(chunks: Iterable[str | bytes], pattern: Pattern, special_tokens: SpecialTokens) -> Iterator[bytes]:
     """Blocks of UTF-8 that add up to the chunks and encode independently, special tokens included.
 
     Lazy: the first block is out as soon as what was read holds a safe end, later ones when there are also

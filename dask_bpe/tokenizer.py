@@ -83,9 +83,7 @@ class Tokenizer:
         elif merges is None:
             raise ParameterError("merges are missing; they are needed beside a mapping of ids to bytes")
         else:
-            self._vocabulary = Vocabulary.from_tokens(
-                vocab, merges, special_tokens or (), pattern=pattern, ties=ties
-            )
+            self._vocabulary = Vocabulary.from_tokens(vocab, merges, special_tokens or (), pattern=pattern, ties=ties)
         self._pattern = get_pattern(self._vocabulary.pattern)
         specials = self._vocabulary.special_tokens
         self._special_tokens = SpecialTokens(tuple(specials))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dask_bpe.counts import PretokenCounts
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.gpt2 import CHARACTER_OF_BYTE
-from dask_bpe.kernels import merge
+from dask_bpe.kernels import candidates, merge
 from dask_bpe.pretokenize import SpecialTokens
 from dask_bpe.progress import Progress
 from dask_bpe.vocabulary import TIE_RULES, Vocabulary
@@ -118,9 +118,7 @@ def fit(
         state = merger.advance(_MERGES_PER_CALL)
         view.advance("merging", merger.n_merges - before)
     view.finish("merging")
-    return TrainingResult(
-        merger.vocabulary(), merger.log(), "exhausted" if state == merge.EXHAUSTED else "vocab_size"
-    )
+    return TrainingResult(merger.vocabulary(), merger.log(), "exhausted" if state == merge.EXHAUSTED else "vocab_size")
 
 
 def check_rules(
@@ -169,15 +167,15 @@ class Merger:
         self._vocab_size = vocab_size
         self._first_merged = 256 + len(self._specials)
         self.wanted = vocab_size - self._first_merged
-        numbers = self._numbers = np.zeros(merge.N_NUMBERS, np.int64)
-        numbers[merge.TIES] = {"bytes": merge.GREATEST_BYTES, "first": merge.FIRST_PLACE}.get(
-            ties, merge.LEAST_ORDER
+        numbers = self._numbers = np.zeros(candidates.N_NUMBERS, np.int64)
+        numbers[candidates.TIES] = {"bytes": candidates.GREATEST_BYTES, "first": candidates.FIRST_PLACE}.get(
+            ties, candidates.LEAST_ORDER
         )
-        numbers[merge.BY_SPELLING] = ties in ("bytes", "huggingface")
-        numbers[merge.REUSE_IDS] = ties == "huggingface"
-        numbers[merge.MIN_COUNT] = min_frequency
-        numbers[merge.MAX_LENGTH] = np.iinfo(np.int64).max if max_token_length is None else max_token_length
-        numbers[merge.TOKENS] = self._first_merged
+        numbers[candidates.BY_SPELLING] = ties in ("bytes", "huggingface")
+        numbers[candidates.REUSE_IDS] = ties == "huggingface"
+        numbers[candidates.MIN_COUNT] = min_frequency
+        numbers[candidates.MAX_LENGTH] = np.iinfo(np.int64).max if max_token_length is None else max_token_length
+        numbers[candidates.TOKENS] = self._first_merged
         self._make_tokens(vocab_size)
         self._lay_out(counts)
 
@@ -186,11 +184,11 @@ class Merger:
         self._spelling = np.zeros(1 << 16, np.uint8)
         self._spelled = np.full(1 << (2 * vocab_size).bit_length(), -1, np.int32)
         merge.spell_bytes(self._tokens, self._spelling, self._spelled)
-        self._tokens[self._first_merged, merge.SPELLING] = 256
-        self._tokens[:, merge.ORDER] = np.arange(vocab_size + 1)
+        self._tokens[self._first_merged, candidates.SPELLING] = 256
+        self._tokens[:, candidates.ORDER] = np.arange(vocab_size + 1)
         if self._ties == "huggingface":
             # Its alphabet is sorted by the characters that stand for the bytes.
-            self._tokens[list(CHARACTER_OF_BYTE), merge.ORDER] = np.arange(256)
+            self._tokens[list(CHARACTER_OF_BYTE), candidates.ORDER] = np.arange(256)
         self._notes = np.zeros((2 * (vocab_size + 1), 5), np.int64)
         self._born = np.empty((0, 2), np.int64)
         self._log = np.empty((1024, 5), np.int64)
@@ -208,7 +206,7 @@ class Merger:
                 " loop can index (4 GiB): drop rare ones with `counts.at_least(2)`"
             )
         self._symbols, self._word_of = np.empty(n, np.int32), np.zeros(n, np.int32)
-        self._numbers[merge.CORPUS] = merge.lay_out_words(
+        self._numbers[candidates.CORPUS] = merge.lay_out_words(
             strings.values, strings.offsets, self._weights, self._symbols, self._word_of
         )
         self._pairs = np.empty((1 << 17, 4), np.int64)
@@ -220,17 +218,17 @@ class Merger:
             np.zeros((65536, 2), np.int64),
         )  # fmt: skip
         # Above every count: the heap is empty, the first look for a pair fills it.
-        self._numbers[merge.THRESHOLD] = np.iinfo(np.int64).max
+        self._numbers[candidates.THRESHOLD] = np.iinfo(np.int64).max
 
     @property
     def n_merges(self) -> int:
         """Merges made so far."""
-        return int(self._numbers[merge.MERGES])
+        return int(self._numbers[candidates.MERGES])
 
     @property
     def complete(self) -> bool:
         """Whether the vocabulary has all the ids that were asked for."""
-        return int(self._numbers[merge.TOKENS]) >= self._vocab_size
+        return int(self._numbers[candidates.TOKENS]) >= self._vocab_size
 
     def advance(self, n_merges: int) -> int:
         """Make up to `n_merges` merges; returns `kernels.merge.DONE`, or EXHAUSTED when no pair is left."""
@@ -251,7 +249,7 @@ class Merger:
             self._grow(state)
 
     def _grow(self, lacking: int) -> None:
-        n_pairs = int(self._numbers[merge.PAIRS])
+        n_pairs = int(self._numbers[candidates.PAIRS])
         if lacking == merge.MORE_PAIRS:
             self._pairs = _enlarged(self._pairs, 2 * len(self._pairs))
             self._heap = _enlarged(self._heap, 2 * len(self._heap))
@@ -260,17 +258,17 @@ class Merger:
         elif lacking == merge.MORE_PLACES:
             # What is dead is dropped first; only if much is alive the array grows.
             alive = self._pairs[:n_pairs]
-            alive = alive[alive[:, merge.COUNT] > 0]
-            needed = int((alive[:, merge.END] - alive[:, merge.BEGIN]).sum())
-            longest = int((alive[:, merge.END] - alive[:, merge.BEGIN]).max(initial=0))
+            alive = alive[alive[:, candidates.COUNT] > 0]
+            needed = int((alive[:, candidates.END] - alive[:, candidates.BEGIN]).sum())
+            longest = int((alive[:, candidates.END] - alive[:, candidates.BEGIN]).max(initial=0))
             places = np.empty(needed + needed // 2 + 8 * longest + 1024, np.uint32)
-            self._numbers[merge.PLACES] = merge.compact_places(n_pairs, self._pairs, self._places, places)
+            self._numbers[candidates.PLACES] = merge.compact_places(n_pairs, self._pairs, self._places, places)
             self._places = places
         elif lacking == merge.MORE_BORN:
-            lengths = self._pairs[:n_pairs, merge.END] - self._pairs[:n_pairs, merge.BEGIN]
+            lengths = self._pairs[:n_pairs, candidates.END] - self._pairs[:n_pairs, candidates.BEGIN]
             self._born = np.empty((2 * max(1024, int(lengths.max())), 2), np.int64)
         else:
-            more = max(len(self._spelling), 2 * int(self._tokens[:, merge.LENGTH].max()))
+            more = max(len(self._spelling), 2 * int(self._tokens[:, candidates.LENGTH].max()))
             self._spelling = _enlarged(self._spelling, len(self._spelling) + more)
 
     def log(self) -> MergeLog:
@@ -281,8 +279,8 @@ class Merger:
 
     def vocabulary(self) -> Vocabulary:
         """The vocabulary as it is now."""
-        n = int(self._numbers[merge.TOKENS])
-        spelling, at = self._spelling.tobytes(), self._tokens[: n + 1, merge.SPELLING].tolist()
+        n = int(self._numbers[candidates.TOKENS])
+        spelling, at = self._spelling.tobytes(), self._tokens[: n + 1, candidates.SPELLING].tolist()
         tokens = [spelling[k : k + 1] for k in range(256)]
         tokens += [text.encode() for text in self._specials]
         tokens += [spelling[at[k] : at[k + 1]] for k in range(self._first_merged, n)]

@@ -221,8 +221,7 @@ class Vocabulary:
         vocabulary = cls._from_fields(fields)
         if vocabulary.fingerprint() != fields.get("sha256"):
             raise VocabularyError(
-                "damaged vocabulary: its contents do not match its checksum; it was changed or "
-                "cut after it was written"
+                "damaged vocabulary: its contents do not match its checksum; it was changed or cut after it was written"
             )
         return vocabulary
 

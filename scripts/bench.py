@@ -178,9 +178,7 @@ def write_documents(path: Path, text: Iterator[bytes], limit: int) -> int:
             if written == limit:
                 break
         if written < limit * 0.99:
-            sys.exit(
-                f"The files given hold {written / 1e6:.0f} MB of text; {limit / 1e6:.0f} MB were asked for."
-            )
+            sys.exit(f"The files given hold {written / 1e6:.0f} MB of text; {limit / 1e6:.0f} MB were asked for.")
         if end == 0:
             sys.exit(f"No document ends in the first {written:,} bytes: there is no {SEPARATOR} in them.")
         file.truncate(end)
@@ -194,27 +192,17 @@ def say(line: str) -> None:
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--text", type=Path, required=True, help="a text file of documents ended by <|endoftext|>"
-    )
-    parser.add_argument(
-        "--vocab", type=Path, help="folder with GPT-2's vocabulary (all jobs but train need it)"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=Path, required=True, help="a text file of documents ended by <|endoftext|>")
+    parser.add_argument("--vocab", type=Path, help="folder with GPT-2's vocabulary (all jobs but train need it)")
     parser.add_argument("--megabytes", type=int, default=150, help="use a prefix of this size (150)")
     parser.add_argument("--vocab-size", type=int, default=32_000, help="ids to train (32000)")
-    parser.add_argument(
-        "--runs", type=int, default=5, help="timed runs after the warm-up; the median counts (5)"
-    )
+    parser.add_argument("--runs", type=int, default=5, help="timed runs after the warm-up; the median counts (5)")
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), help="what to measure (all)")
     parser.add_argument("--peers", nargs="*", metavar="PEER", help="only these beside dask_bpe")
     parser.add_argument("--chain", nargs="+", type=Path, metavar="FILE", help="texts for the memory job")
     parser.add_argument("--memory-megabytes", nargs="+", type=int, default=[1000, 2000], metavar="MB")
-    parser.add_argument(
-        "--memory-peers", nargs="*", metavar="PEER", help="who else takes the memory job (none)"
-    )
+    parser.add_argument("--memory-peers", nargs="*", metavar="PEER", help="who else takes the memory job (none)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="where temporary files go")
     parser.add_argument("--quick", action="store_true", help="small sizes, three minutes in all")

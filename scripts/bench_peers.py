@@ -156,9 +156,7 @@ def encode_tiktoken(task: Task) -> Job:
     vocab, merges = gpt2_files(task)
     ranks = data_gym_to_mergeable_bpe_ranks(vocab_bpe_file=merges, encoder_json_file=vocab)
     end = len(ranks)
-    encoding = tiktoken.Encoding(
-        "gpt2", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={SEPARATOR: end}
-    )
+    encoding = tiktoken.Encoding("gpt2", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={SEPARATOR: end})
 
     def run() -> None:
         with task.tokens.open("wb") as file:

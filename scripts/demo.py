@@ -26,9 +26,7 @@ def main() -> None:
     FOLDER.mkdir()
     with as_file(files("dask_bpe") / "data") as data:
         texts = [data / "alice.txt", data / "poems.txt"]
-        print(
-            "1. Train a vocabulary of", f"{VOCAB_SIZE:,}", "ids on", " and ".join(text.name for text in texts)
-        )
+        print("1. Train a vocabulary of", f"{VOCAB_SIZE:,}", "ids on", " and ".join(text.name for text in texts))
         with terminal_progress(quiet=False) as progress:
             tokenizer = dask_bpe.train(texts, VOCAB_SIZE, special_tokens=[SEPARATOR], progress=progress)
         describe(tokenizer)

@@ -17,9 +17,7 @@ DATA = Path(__file__).parent / "data"
 
 # `pytest --hypothesis-profile=thorough` before a release. No example has a deadline: the first call of a
 # kernel may compile it.
-settings.register_profile(
-    "fast", max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("fast", max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=1000)
 settings.load_profile("fast")
 

@@ -23,9 +23,7 @@ class Trained:
 
     tokens: list[bytes]
     merges: list[tuple[int, int, int]]
-    log: list[
-        tuple[int, int, int, int]
-    ]  # left id, right id, how often the pair occurs, tokens after its merge
+    log: list[tuple[int, int, int, int]]  # left id, right id, how often the pair occurs, tokens after its merge
     special_tokens: dict[str, int]
     pattern: str | None = GPT2
 

@@ -131,9 +131,7 @@ def characters() -> st.SearchStrategy[str]:
 
 def text(max_pieces: int = 30) -> st.SearchStrategy[str]:
     """Text where classes of characters meet in every way."""
-    pieces = st.one_of(
-        st.sampled_from(PIECES), st.sampled_from([" ", "a", "'", "1", "\n", "."]), characters()
-    )
+    pieces = st.one_of(st.sampled_from(PIECES), st.sampled_from([" ", "a", "'", "1", "\n", "."]), characters())
     return st.lists(pieces, max_size=max_pieces).map("".join)
 
 
@@ -168,9 +166,7 @@ def broken_utf8() -> st.SearchStrategy[bytes]:
         b"\xff",
     ]
     good = st.sampled_from(PIECES).map(str.encode)
-    return st.lists(st.one_of(good, st.sampled_from(broken), st.binary(max_size=4)), max_size=12).map(
-        b"".join
-    )
+    return st.lists(st.one_of(good, st.sampled_from(broken), st.binary(max_size=4)), max_size=12).map(b"".join)
 
 
 def with_special_tokens(pieces: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[str, list[str]]]:

@@ -223,9 +223,7 @@ def test_a_vocabulary_file_that_cannot_be_written(tokenizer: Tokenizer, tmp_path
     ],
     ids=str,
 )
-def test_encoding_that_cannot_work(
-    options: dict[str, Any], text: Path, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
+def test_encoding_that_cannot_work(options: dict[str, Any], text: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
     with refusal(tmp_path, ParameterError, *map(str, options.values())):
         dask_bpe.encode_corpus(text, tokenizer, tmp_path / "out", **options)
 
@@ -236,9 +234,7 @@ def test_a_failure_half_way_leaves_no_final_output(tokenizer: Tokenizer, tmp_pat
     path.write_bytes(f"fine{ENDOFTEXT}".encode() * 50 + b"\xff")
     for fmt in ("bin", "parquet"):
         with refusal(tmp_path, InputError, "broken.txt"):
-            dask_bpe.encode_corpus(
-                path, tokenizer, tmp_path / "out", format=fmt, errors="strict", block_bytes=20
-            )
+            dask_bpe.encode_corpus(path, tokenizer, tmp_path / "out", format=fmt, errors="strict", block_bytes=20)
 
 
 def damages(content: bytes) -> Iterator[tuple[str, bytes]]:

@@ -86,9 +86,7 @@ def test_train_from_saved_counts_gives_the_same_file(tmp_path: Path, text: Path,
 
 
 @pytest.mark.parametrize("shard_format", ["bin", "parquet"])
-def test_encode_and_decode_give_the_text_back(
-    tmp_path: Path, text: Path, vocabulary: Path, shard_format: str
-) -> None:
+def test_encode_and_decode_give_the_text_back(tmp_path: Path, text: Path, vocabulary: Path, shard_format: str) -> None:
     out = tmp_path / "tokens"
     result = run("encode", text, "--tokenizer", vocabulary, "--out", out, "--format", shard_format, "--json")
     assert result.exit_code == 0, result.output
@@ -109,9 +107,7 @@ def test_decode_takes_ids_from_arguments_and_from_standard_input(vocabulary: Pat
     refused(run("decode", "-t", vocabulary, 99999), "99999")
 
 
-def test_decode_refuses_the_tokens_of_another_vocabulary(
-    tmp_path: Path, text: Path, vocabulary: Path
-) -> None:
+def test_decode_refuses_the_tokens_of_another_vocabulary(tmp_path: Path, text: Path, vocabulary: Path) -> None:
     out, other = tmp_path / "tokens", tmp_path / "other.json"
     assert run("encode", text, "-t", vocabulary, "-o", out).exit_code == 0
     assert run("train", text, "--vocab-size", 270, "--special-token", END, "-o", other).exit_code == 0
@@ -197,9 +193,7 @@ def test_help_holds_an_example(command: str) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = (
-        "import sys, dask_bpe.cli; print(*{'numpy', 'numba', 'pyarrow', 'dask', 'rich'} & set(sys.modules))"
-    )
+    code = "import sys, dask_bpe.cli; print(*{'numpy', 'numba', 'pyarrow', 'dask', 'rich'} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == []
 

@@ -53,23 +53,16 @@ def arbitrary_vocabularies(draw: st.DrawFn) -> Trained:
     """Merges in an order that no training gives: products before parts, one product in two ways."""
     words = draw(st.lists(st.text("abc", min_size=2, max_size=6), min_size=1, max_size=8, unique=True))
     pairs = {
-        (word[:i].encode(), word[i:j].encode())
-        for word in words
-        for j in range(2, len(word) + 1)
-        for i in range(1, j)
+        (word[:i].encode(), word[i:j].encode()) for word in words for j in range(2, len(word) + 1) for i in range(1, j)
     }
     merges = draw(st.permutations(sorted(pairs)).map(lambda order: order[:30]))
     products = [part for left, right in merges for part in (left, right, left + right) if len(part) > 1]
-    tokens = {i: bytes([i]) for i in range(256)} | {
-        256 + i: token for i, token in enumerate(dict.fromkeys(products))
-    }
+    tokens = {i: bytes([i]) for i in range(256)} | {256 + i: token for i, token in enumerate(dict.fromkeys(products))}
     return reference.vocabulary(tokens, merges)
 
 
 def any_text() -> st.SearchStrategy[str | bytes]:
-    return st.one_of(
-        strategies.tied_text(60), strategies.text(20), strategies.broken_utf8(), st.binary(max_size=40)
-    )
+    return st.one_of(strategies.tied_text(60), strategies.text(20), strategies.broken_utf8(), st.binary(max_size=40))
 
 
 @given(drawn=trained_vocabularies(), texts=st.lists(any_text(), min_size=1, max_size=4))
@@ -161,9 +154,7 @@ def test_worked_examples() -> None:
     tokenizer = Tokenizer(tokens, merges)
     assert tokenizer.encode("slowest") == [259, 260]
     assert tokenizer.encode("lower") == [257, *b"er"]
-    hiragana = Tokenizer(
-        dict(enumerate([bytes([i]) for i in range(256)])) | {256: b"\xe3\x81"}, [(b"\xe3", b"\x81")]
-    )
+    hiragana = Tokenizer(dict(enumerate([bytes([i]) for i in range(256)])) | {256: b"\xe3\x81"}, [(b"\xe3", b"\x81")])
     assert hiragana.encode("あ") == [256, 0x82]
     assert hiragana.decode([256]) == "\ufffd"
     decoder = hiragana.decoder()

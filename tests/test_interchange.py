@@ -34,9 +34,7 @@ class TestCourseJson:
     def test_reads_ids_and_lists_of_bytes(self, tmp_path: Path) -> None:
         paths = write(tmp_path, course_vocab(VOCAB), "[[[104], [101]], [[227], [129]]]")
         vocabulary = read_pair(*paths, ["<|endoftext|>"], pattern=None, ties="ids")
-        assert vocabulary == Vocabulary.from_tokens(
-            VOCAB, MERGES, ["<|endoftext|>"], pattern=None, ties="ids"
-        )
+        assert vocabulary == Vocabulary.from_tokens(VOCAB, MERGES, ["<|endoftext|>"], pattern=None, ties="ids")
         assert vocabulary.special_tokens == {"<|endoftext|>": 258}
 
     def test_the_order_of_keys_does_not_count(self, tmp_path: Path) -> None:
@@ -82,9 +80,7 @@ class TestCourseJson:
             (course_vocab(VOCAB), "[[[104], [102]]]", "no id spells b'hf'"),
         ],
     )
-    def test_refuses_damage_in_one_line(
-        self, tmp_path: Path, vocab: str | bytes, merges: str, message: str
-    ) -> None:
+    def test_refuses_damage_in_one_line(self, tmp_path: Path, vocab: str | bytes, merges: str, message: str) -> None:
         with pytest.raises(VocabularyError) as caught:
             read_pair(*write(tmp_path, vocab, merges))
         assert message in str(caught.value)
@@ -96,9 +92,7 @@ class TestCourseJson:
         merges = [[97, 98, 256], [98, 99, 257], [256, 99, 258], [97, 257, 259]]
         with pytest.raises(VocabularyError, match="merge 3 refers to id 259, and id 258 spells the same"):
             write_pair(Vocabulary(tokens, np.array(merges)), *paths)
-        with pytest.raises(
-            VocabularyError, match="special token 'abc' has id 259, and id 258 spells the same"
-        ):
+        with pytest.raises(VocabularyError, match="special token 'abc' has id 259, and id 258 spells the same"):
             write_pair(Vocabulary(tokens, np.array(merges[:3]), {"abc": 259}), *paths)
         assert list(tmp_path.iterdir()) == []
 
@@ -127,15 +121,11 @@ class TestGpt2:
         assert vocabulary.pattern == "gpt2"
 
     def test_special_tokens_beyond_printable_bytes(self, tmp_path: Path) -> None:
-        vocab = {character: byte for byte, character in CHARACTER_OF_BYTE.items()} | {
-            "<｜end▁of▁text｜>": 256
-        }
+        vocab = {character: byte for byte, character in CHARACTER_OF_BYTE.items()} | {"<｜end▁of▁text｜>": 256}
         paths = write(tmp_path, json.dumps(vocab), "")
         vocabulary = read_gpt2(*paths, ["<｜end▁of▁text｜>", "<new>"])
         assert vocabulary.special_tokens == {"<｜end▁of▁text｜>": 256, "<new>": 257}
-        with pytest.raises(
-            VocabularyError, match=r"holds '｜', which stands for no byte; if it is a special"
-        ):
+        with pytest.raises(VocabularyError, match=r"holds '｜', which stands for no byte; if it is a special"):
             read_gpt2(*paths)
 
     def test_line_ends_of_any_system(self, tmp_path: Path) -> None:

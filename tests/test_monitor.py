@@ -103,9 +103,7 @@ def test_threads_lose_nothing(kind: str) -> None:
     assert isinstance(stream, io.StringIO)
     view = RichProgress(console) if kind == "rich" else PlainProgress(stream, interval=60)
     view.start("encoding", 4 * 2500, "documents")
-    threads = [
-        threading.Thread(target=lambda: [view.advance("encoding", 1) for _ in range(2500)]) for _ in range(4)
-    ]
+    threads = [threading.Thread(target=lambda: [view.advance("encoding", 1) for _ in range(2500)]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -29,9 +29,7 @@ def documents(texts: Iterable[str]) -> Iterator[str]:
     yield from texts
 
 
-def counted(
-    texts: Iterable[str], pattern: str | None = "gpt2", special_tokens: Iterable[str] = ()
-) -> dict[bytes, int]:
+def counted(texts: Iterable[str], pattern: str | None = "gpt2", special_tokens: Iterable[str] = ()) -> dict[bytes, int]:
     special = list(special_tokens)
     counts = dask_bpe.count_pretokens(documents(texts), pattern=pattern, special_tokens=special)
     return dict(counts.to_dict())
@@ -84,21 +82,14 @@ def test_contractions_in_every_place(first: str) -> None:
 def test_runs_across_blocks_of_64_bytes(unit: str) -> None:
     """A run that begins and ends at every place relative to the words that the scanner reads at a time."""
     ends = ["", " ", "  x", "x", "1", ".", "\n", "é", "'ll"]
-    texts = [
-        "x" * offset + unit * length + end
-        for offset in range(66)
-        for length in (1, 31, 64, 65)
-        for end in ends
-    ]
+    texts = ["x" * offset + unit * length + end for offset in range(66) for length in (1, 31, 64, 65) for end in ends]
     assert_counted(texts)
     assert_counted([" " * offset + unit * 3 + "." * (130 - offset) for offset in range(130)])
 
 
 def test_text_that_ends_at_every_place() -> None:
     """Nothing beyond the end of a text is looked at: each of these is the whole corpus."""
-    text = (
-        "It's  the end,\r\n\u3000of 1,234 things  中文 'twas'nt 😀😀 ... \n\n  and so it goes''s on and on  "
-    )
+    text = "It's  the end,\r\n\u3000of 1,234 things  中文 'twas'nt 😀😀 ... \n\n  and so it goes''s on and on  "
     for end in range(1, len(text) + 1):
         assert counted([text[:end]]) == reference.count([text[:end]])
 

@@ -32,9 +32,7 @@ HEAVY = {"dask", "distributed", "numba", "llvmlite", "pyarrow", "fsspec", "numpy
 def modules_after(statement: str) -> set[str]:
     """The top-level modules that a fresh Python has loaded after the statement."""
     program = f"{statement}\nimport sys; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     return {name.split(".")[0] for name in loaded.split()}
 
 
@@ -78,9 +76,7 @@ def test_import_is_light() -> None:
 
 
 def test_a_tokenizer_needs_no_dask() -> None:
-    statement = (
-        "from dask_bpe import Tokenizer; Tokenizer({i: bytes([i]) for i in range(256)}, []).encode('a b')"
-    )
+    statement = "from dask_bpe import Tokenizer; Tokenizer({i: bytes([i]) for i in range(256)}, []).encode('a b')"
     assert not modules_after(statement) & {"dask", "distributed", "rich", "click"}
 
 

@@ -22,12 +22,8 @@ def test_it_imports_nothing_of_the_package_it_judges() -> None:
     names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
     assert names <= {"__future__", "collections", "collections.abc", "dataclasses", "itertools", "regex"}
     program = f"import sys; sys.path.insert(0, {str(path.parent)!r}); import reference; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
-    assert not {
-        name for name in loaded.split() if name.split(".")[0] in ("dask_bpe", "dask", "numba", "numpy")
-    }
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert not {name for name in loaded.split() if name.split(".")[0] in ("dask_bpe", "dask", "numba", "numpy")}
 
 
 def test_worked_example_of_gpt2s_pattern() -> None:
@@ -48,9 +44,7 @@ def test_special_tokens_cut_leftmost_then_longest() -> None:
 def test_worked_example_of_a_training_log() -> None:
     words = {b"slow": 4, b"slower": 2, b"lowest": 3, b"newest": 3}
     trained = train(words, 1000, ties="ids")
-    steps = [
-        (trained.tokens[left] + trained.tokens[right], n, after) for left, right, n, after in trained.log
-    ]
+    steps = [(trained.tokens[left] + trained.tokens[right], n, after) for left, right, n, after in trained.log]
     assert steps[:5] == [(b"lo", 9, 55), (b"low", 9, 46), (b"es", 6, 40), (b"slow", 6, 34), (b"est", 6, 28)]
     assert len(steps) == 11
     assert steps[-1][-1] == sum(words.values()) == 12
@@ -92,9 +86,7 @@ def test_each_tie_rule_picks_its_pair(ties: str, merge: tuple[bytes, bytes]) -> 
 
 @pytest.mark.parametrize("ties", TIES)
 @given(counts=strategies.tied_counts(), n_merges=st.integers(0, 30))
-def test_training_never_spells_the_same_bytes_twice(
-    ties: str, counts: dict[bytes, int], n_merges: int
-) -> None:
+def test_training_never_spells_the_same_bytes_twice(ties: str, counts: dict[bytes, int], n_merges: int) -> None:
     """Whatever stands around it, a string that becomes one token has been merged in the same steps."""
     trained = train(counts, 256 + n_merges, ties=ties)
     assert len(set(trained.tokens)) == len(trained.tokens)

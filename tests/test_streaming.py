@@ -72,9 +72,7 @@ def test_blocks_are_bounded_on_ordinary_text() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 100, 10_000, 1 << 20])
-def test_text_without_a_safe_end_is_not_looked_at_again_and_again(
-    size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_without_a_safe_end_is_not_looked_at_again_and_again(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
 
     def last_safe_cut(text: npt.NDArray[np.uint8], pattern: Pattern) -> int:

@@ -43,9 +43,7 @@ class TestConstructor:
         assert tokenizer.special_tokens == {"<|endoftext|>": 257}
         assert len(tokenizer) == tokenizer.vocab_size == 258
         assert tokenizer.pattern == "gpt2"
-        assert (
-            repr(tokenizer) == "Tokenizer(vocab_size=258, special_tokens=['<|endoftext|>'], pattern='gpt2')"
-        )
+        assert repr(tokenizer) == "Tokenizer(vocab_size=258, special_tokens=['<|endoftext|>'], pattern='gpt2')"
 
     def test_from_a_vocabulary(self) -> None:
         assert Tokenizer(PLAIN.vocabulary) == PLAIN
@@ -92,9 +90,7 @@ class TestFiles:
         tokenizer.to_files(tmp_path / "vocab.json", tmp_path / "merges.json")
         again = Tokenizer.from_files(tmp_path / "vocab.json", tmp_path / "merges.json", ["<a>"])
         assert again == tokenizer
-        more = Tokenizer.from_files(
-            tmp_path / "vocab.json", tmp_path / "merges.json", ["<a>", "<b>"], pattern=None
-        )
+        more = Tokenizer.from_files(tmp_path / "vocab.json", tmp_path / "merges.json", ["<a>", "<b>"], pattern=None)
         assert more.encode("he <b>") == [256, 32, 258]
 
     def test_gpt2(self, gpt2_files: tuple[Path, Path]) -> None:
@@ -174,9 +170,7 @@ class TestEncode:
         assert tokenizer.encode_ordinary("<a>") == list(b"<a>")
 
     def test_no_pattern(self) -> None:
-        tokenizer = Tokenizer(
-            BYTES | {256: b"a ", 257: b"a b"}, [(b"a", b" "), (b"a ", b"b")], ["<a>"], pattern=None
-        )
+        tokenizer = Tokenizer(BYTES | {256: b"a ", 257: b"a b"}, [(b"a", b" "), (b"a ", b"b")], ["<a>"], pattern=None)
         assert tokenizer.encode("a ba b") == [257, 257]
         assert tokenizer.encode("a <a>b") == [256, 258, 98]
 
@@ -210,9 +204,7 @@ class TestEncode:
         with pytest.raises(ParameterError, match="uint16 does not hold all ids up to 70000"):
             tokenizer.encode_to_numpy("a", dtype=np.uint16)
 
-    @given(
-        st.lists(st.one_of(strategies.text(6), strategies.broken_utf8(), st.just("<|a|><|b|>")), max_size=8)
-    )
+    @given(st.lists(st.one_of(strategies.text(6), strategies.broken_utf8(), st.just("<|a|><|b|>")), max_size=8))
     def test_batch(self, texts: list[str | bytes]) -> None:
         for tokenizer in (PLAIN, LEARNED["<|a|>", "<|a|><|b|>"][0], LEARNED["<", "<<|", "|>"][0]):
             assert tokenizer.encode_batch(iter(texts)) == [tokenizer.encode(text) for text in texts]
@@ -292,9 +284,7 @@ class TestDecode:
             assert tokenizer.decode_bytes(ids[:size].astype(dtype)) == expected
             assert tokenizer.decode_bytes(ids[:size].tolist()) == expected
             assert tokenizer.decode_bytes(iter(ids[:size].tolist())) == expected
-        assert tokenizer.decode_bytes(ids[::-3].astype(dtype)) == b"".join(
-            vocab[index] for index in ids[::-3].tolist()
-        )
+        assert tokenizer.decode_bytes(ids[::-3].astype(dtype)) == b"".join(vocab[index] for index in ids[::-3].tolist())
 
     @pytest.mark.parametrize("count", [3, 100])
     @pytest.mark.parametrize("bad", [-1, 257, 1 << 40])

@@ -40,9 +40,7 @@ def fit(words: Mapping[bytes, int], vocab_size: int, special_tokens: Iterable[st
 def assert_trained(result: Any, expected: Trained) -> None:
     """The vocabulary and every row of the log are those of the oracle."""
     log = result.log
-    rows = zip(
-        log.left.tolist(), log.right.tolist(), log.count.tolist(), log.tokens_after.tolist(), strict=True
-    )
+    rows = zip(log.left.tolist(), log.right.tolist(), log.count.tolist(), log.tokens_after.tolist(), strict=True)
     assert list(rows) == expected.log
     assert_vocabulary(result.vocabulary, expected)
 
@@ -103,9 +101,7 @@ def test_train_on_strings_is_the_oracle(ties: str, texts: list[str], n_merges: i
 @pytest.mark.parametrize("ties", TIES)
 @given(drawn=strategies.with_special_tokens(strategies.tied_text(10)), n_merges=st.integers(1, 20))
 @examples(0.5)
-def test_special_tokens_are_neither_counted_nor_merged(
-    ties: str, drawn: tuple[str, list[str]], n_merges: int
-) -> None:
+def test_special_tokens_are_neither_counted_nor_merged(ties: str, drawn: tuple[str, list[str]], n_merges: int) -> None:
     text, special = drawn
     size = 256 + len(special) + n_merges
     tokenizer = dask_bpe.train(documents(["a", text]), size, special_tokens=special, ties=ties)
@@ -159,9 +155,7 @@ def test_worked_example_of_min_frequency() -> None:
 
 @pytest.mark.parametrize("ties", TIES)
 @given(words=strategies.tied_counts(), small=st.integers(0, 20), more=st.integers(0, 20))
-def test_a_larger_vocabulary_extends_a_smaller_one(
-    ties: str, words: dict[bytes, int], small: int, more: int
-) -> None:
+def test_a_larger_vocabulary_extends_a_smaller_one(ties: str, words: dict[bytes, int], small: int, more: int) -> None:
     head = fit(words, 256 + small, ties=ties).vocabulary
     whole = fit(words, 256 + small + more, ties=ties).vocabulary
     assert whole.merges[: len(head.merges)].tolist() == head.merges.tolist()
@@ -297,18 +291,14 @@ def test_parity_with_hugging_face_on_real_text(alice: str, poems: str) -> None:
     assert tokenizer.vocabulary.merge_bytes() == merges
     spell = reference.byte_to_character()
     for text in (alice[-2000:], poems[-500:], "Quite other words: 'tis 3.14!"):
-        pieces = [
-            "".join(spell[byte] for byte in tokenizer.vocabulary.tokens[i]) for i in tokenizer.encode(text)
-        ]
+        pieces = ["".join(spell[byte] for byte in tokenizer.vocabulary.tokens[i]) for i in tokenizer.encode(text)]
         assert pieces == model.encode(text).tokens
 
 
 @pytest.mark.parametrize("longest", [2, 3, 5])
 def test_parity_with_hugging_face_on_max_token_length(longest: int, alice: str) -> None:
     """Its limit is the first length it refuses, once a merge has been made; ours is the last one allowed."""
-    tokenizer = dask_bpe.train(
-        documents(alice.split("\n")), 1000, ties="huggingface", max_token_length=longest
-    )
+    tokenizer = dask_bpe.train(documents(alice.split("\n")), 1000, ties="huggingface", max_token_length=longest)
     _, merges = huggingface(alice.split("\n"), 1000, max_token_length=longest + 1)
     assert tokenizer.vocabulary.merge_bytes() == merges
     assert max(map(len, tokenizer.vocabulary.tokens)) == longest

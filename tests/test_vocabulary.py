@@ -195,9 +195,7 @@ class TestEquality:
         assert other.fingerprint() != lowest().fingerprint()
 
     def test_the_order_of_special_tokens_counts(self) -> None:
-        assert Vocabulary.from_tokens(LOWEST, [], ["lo", "low"]) != Vocabulary.from_tokens(
-            LOWEST, [], ["low", "lo"]
-        )
+        assert Vocabulary.from_tokens(LOWEST, [], ["lo", "low"]) != Vocabulary.from_tokens(LOWEST, [], ["low", "lo"])
 
     def test_the_bounds_of_tokens_count(self) -> None:
         one = Vocabulary.from_tokens(BYTES | {256: b"ab", 257: b"c!"}, [])

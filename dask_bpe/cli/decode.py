@@ -64,9 +64,7 @@ def _documents(folder: str, document: int | None, model: Tokenizer) -> Iterator[
     elif 0 <= document < corpus.n_documents:
         yield corpus.documents[document]
     else:
-        raise ParameterError(
-            f"document {document} of {folder} does not exist; it holds 0 to {corpus.n_documents - 1}"
-        )
+        raise ParameterError(f"document {document} of {folder} does not exist; it holds 0 to {corpus.n_documents - 1}")
 
 
 def _read_ids() -> Sequence[int]:

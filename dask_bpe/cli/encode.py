@@ -20,9 +20,7 @@ from dask_bpe.cli.options import Work, work_options
     show_default=True,
     help="Flat arrays of ids for memory maps, or Parquet with a row per document.",
 )
-@click.option(
-    "--dtype", type=click.Choice(["uint16", "uint32"]), help="Of an id.  [default: uint16 if all fit]"
-)
+@click.option("--dtype", type=click.Choice(["uint16", "uint32"]), help="Of an id.  [default: uint16 if all fit]")
 @click.option(
     "--separator",
     metavar="TEXT",

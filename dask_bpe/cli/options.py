@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from dask_bpe.cluster.blocks import Errors
     from dask_bpe.monitor import View
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
 
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 

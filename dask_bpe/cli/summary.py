@@ -104,9 +104,7 @@ def of_encoding(report: EncodeReport, shard_format: str) -> Summary:
         "bytes_per_second": report.n_bytes / report.seconds if report.seconds else None,
         "peak_memory_bytes": report.peak_memory,
     }
-    return Summary(
-        f"{report.path}: {report.n_tokens:,} tokens in {report.seconds:.2f} s, {speed}", rows, facts
-    )
+    return Summary(f"{report.path}: {report.n_tokens:,} tokens in {report.seconds:.2f} s, {speed}", rows, facts)
 
 
 def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="A text that is one id and never merged, such as '<|endoftext|>'. May be given many times.",
 )
-@click.option(
-    "--pattern", metavar="NAME|REGEX|none", help="How text is split into pre-tokens.  [default: gpt2]"
-)
+@click.option("--pattern", metavar="NAME|REGEX|none", help="How text is split into pre-tokens.  [default: gpt2]")
 @click.option(
     "--ties",
     metavar="bytes|ids|huggingface|first",
@@ -35,9 +33,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which of equally frequent pairs is merged.",
 )
-@click.option(
-    "--min-frequency", type=int, default=1, show_default=True, help="Stop at pairs rarer than this."
-)
+@click.option("--min-frequency", type=int, default=1, show_default=True, help="Stop at pairs rarer than this.")
 @click.option("--max-token-length", type=int, help="No token of more bytes than this.")
 @click.option("--save-counts", metavar="FILE", help="Keep the counted pre-tokens (Parquet).")
 @click.option("--from-counts", metavar="FILE", help="Train from counts saved before, without the text.")

@@ -185,14 +185,12 @@ def make_valid(content: Content, errors: Errors) -> Content:
     segments = np.empty_like(content.segments)
     n_invalid = position = 0
     for k, (start, end) in enumerate(content.segments.T.tolist()):
-        part, count = utf8.repair(content.text[start:end], errors)
+        part, count = utf8.repair(content.text[start:end].data, errors)
         segments[:, k] = position, position + len(part)
         parts.append(part)
         position += len(part)
         n_invalid += count
-    return replace(
-        content, text=np.frombuffer(b"".join(parts), np.uint8), segments=segments, n_invalid=n_invalid
-    )
+    return replace(content, text=np.frombuffer(b"".join(parts), np.uint8), segments=segments, n_invalid=n_invalid)
 
 
 def texts_to_contents(

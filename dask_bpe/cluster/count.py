@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import dask.bag as db
 import numpy as np
@@ -20,8 +20,9 @@ from dask_bpe.progress import Progress
 if TYPE_CHECKING:
     from distributed import Client
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-Source = Paths | db.Bag | Iterable[str]
+Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+# A bag is an iterable too; it has no types that a checker could tell it by.
+Source: TypeAlias = Paths | Iterable[str]
 
 # Partition k of a bag of texts stands at k << _PARTITION in the corpus: nobody knows its size beforehand.
 _PARTITION = 44
@@ -72,9 +73,10 @@ def count_pretokens(
     client = schedule.active_client(client)
     if isinstance(source, db.Bag):
         return _count_bag(source, reading, split_every, client, view)
-    if not _are_paths(source):
-        return _count_texts(source, reading, view)
-    files = list_files(source)
+    paths = as_paths(source)
+    if paths is None:
+        return _count_texts(cast("Iterable[str]", source), reading, view)
+    files = list_files(paths)
     total = sum(file.size for file in files)
     if max_bytes is not None:
         if max_bytes < 1:
@@ -88,8 +90,9 @@ def count_pretokens(
         return _add_up(counted, split_every, client)
 
 
-def _are_paths(source: Any) -> bool:
-    return isinstance(source, str | os.PathLike | list | tuple)
+def as_paths(source: Source) -> Paths | None:
+    """The source if it is a path or a list of paths; None if it gives documents."""
+    return source if isinstance(source, str | os.PathLike | list | tuple) else None
 
 
 def _add_up(counted: db.Bag, split_every: int, client: Client | None) -> PretokenCounts:
@@ -124,9 +127,7 @@ def _expected_distinct(n_bytes: int) -> int:
     return int(3.45 * n_bytes**0.62)
 
 
-def _freeze(
-    table: CountTable, reading: Reading, n_bytes: int, n_documents: int, n_invalid: int
-) -> PretokenCounts:
+def _freeze(table: CountTable, reading: Reading, n_bytes: int, n_documents: int, n_invalid: int) -> PretokenCounts:
     return table.freeze(
         pattern=reading.pattern,
         special_tokens=reading.special_tokens,
@@ -146,9 +147,7 @@ def _count_bag(
     return _not_empty(counts)
 
 
-def _count_partition(
-    texts: Iterable[str], numbers: Iterable[int], reading: Reading, job: str
-) -> list[PretokenCounts]:
+def _count_partition(texts: Iterable[str], numbers: Iterable[int], reading: Reading, job: str) -> list[PretokenCounts]:
     (number,) = numbers
     return [_count_documents(texts, reading, lambda n: schedule.report(job, n), number << _PARTITION)]
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import dask
 import dask.bag as db
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dask_bpe.cluster import blocks, schedule
 from dask_bpe.cluster.blocks import Block, Content, Errors, Reading
-from dask_bpe.cluster.count import Source, _are_paths
+from dask_bpe.cluster.count import Source, as_paths
 from dask_bpe.encoder import NOTHING, Encoder
 from dask_bpe.errors import InputError, ParameterError
 from dask_bpe.io.manifest import Manifest, clear_output, prepare_output
@@ -127,22 +127,22 @@ def encode_corpus(
     specials = tuple(vocabulary.special_tokens)
     separators = frozenset() if which is None else frozenset({which})
     client = schedule.active_client(client)
-    paths = _are_paths(source)
-    files = list_files(source) if paths else []
+    paths = as_paths(source)
+    files = [] if paths is None else list_files(paths)
     total = sum(file.size for file in files)
-    size = blocks.block_size(total, schedule.n_threads(client), block_bytes) if paths else blocks.TEXTS_BYTES
+    size = blocks.block_size(total, schedule.n_threads(client), block_bytes) if files else blocks.TEXTS_BYTES
     reading = Reading(vocabulary.pattern, specials, separators, errors, size)
     separator_id = None if which is None else vocabulary.special_tokens[specials[which]]
     folder, made = prepare_output(out)
     target = _Output(folder, format, output_dtype, separator_id)
     try:
-        with schedule.job("encoding", total if paths else None, "B", view, client) as job:
-            if paths:
+        with schedule.job("encoding", total if files else None, "B", view, client) as job:
+            if paths is not None:
                 parts = _encode_files(blocks.divide(files, size), reading, vocabulary, target, job, client)
             elif isinstance(source, db.Bag):
                 parts = _encode_bag(source, reading, vocabulary, target, job, client)
             else:
-                parts = _encode_texts(source, reading, vocabulary, target, job)
+                parts = _encode_texts(cast("Iterable[str]", source), reading, vocabulary, target, job)
         shards = tuple(part.shard for part in parts if part.shard is not None)
         if not shards:
             raise InputError("the source holds no text: there is nothing to encode")

@@ -32,7 +32,7 @@ _OVER: set[str] = set()
 _CHANGE = threading.Condition()
 
 
-class Cancelled(Exception):
+class CancelledError(Exception):
     """Raised inside a task whose job has ended: it was interrupted, or another of its tasks failed."""
 
 
@@ -54,9 +54,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
 
     if scheduler is None:
         with (
-            LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
-            ) as cluster,
+            LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
             Client(cluster) as client,
         ):
             yield client
@@ -112,7 +110,7 @@ def n_threads(client: Client | None) -> int:
     if client is None:
         pool = dask.config.get("pool", None)
         return int(dask.config.get("num_workers", None) or getattr(pool, "_max_workers", None) or CPU_COUNT)
-    return max(1, sum(client.nthreads().values()))
+    return max(1, sum(map(int, client.nthreads().values())))
 
 
 def compute(item: Any, client: Client | None) -> Any:
@@ -168,12 +166,12 @@ def task(name: str) -> Iterator[None]:
 
     Raises
     ------
-    Cancelled
+    CancelledError
         When the job is over: on Ctrl-C or an error, threads that have started go on by themselves.
     """
     with _CHANGE:
         if name in _OVER:
-            raise Cancelled(name)
+            raise CancelledError(name)
         _RUNNING[name] += 1
     try:
         yield
@@ -190,11 +188,11 @@ def report(name: str, amount: int) -> None:
 
     Raises
     ------
-    Cancelled
+    CancelledError
         When the job is over.
     """
     if name in _OVER:
-        raise Cancelled(name)
+        raise CancelledError(name)
     advance = _JOBS.get(name)
     if advance is not None:
         advance(amount)
@@ -222,4 +220,4 @@ def peak_memory() -> int:
     except ImportError:
         return 0
     unit = 1 if os.uname().sysname == "Darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * unit

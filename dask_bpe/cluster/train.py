@@ -146,9 +146,7 @@ def _with_rules(counts: PretokenCounts, special_tokens: Sequence[str], pattern: 
             )
         counts = replace(counts, special_tokens=tuple(special_tokens))
     if pattern != "gpt2" and get_pattern(pattern).regex != get_pattern(counts.pattern).regex:
-        raise ParameterError(
-            f"the counts were cut by the pattern {counts.pattern!r}, not by {pattern!r}: count again"
-        )
+        raise ParameterError(f"the counts were cut by the pattern {counts.pattern!r}, not by {pattern!r}: count again")
     return counts
 
 

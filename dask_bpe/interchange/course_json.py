@@ -39,9 +39,7 @@ def read_pair(
         raise VocabularyError(f"{vocab_path} with {merges_path}: {error}") from None
 
 
-def write_pair(
-    vocabulary: Vocabulary, vocab_path: str | PathLike[str], merges_path: str | PathLike[str]
-) -> None:
+def write_pair(vocabulary: Vocabulary, vocab_path: str | PathLike[str], merges_path: str | PathLike[str]) -> None:
     """Write the two files, each whole or not at all.
 
     Raises VocabularyError, before it writes, if `read_pair` would not give the same ids back: the format

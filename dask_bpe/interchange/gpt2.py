@@ -57,9 +57,7 @@ def _parse_vocab(data: bytes, special_tokens: Sequence[str]) -> dict[int, bytes]
     vocab: dict[int, bytes] = {}
     for token, index in content.items():
         if not isinstance(index, int) or index in vocab:
-            raise VocabularyError(
-                f"token {token[:40]!r} has {index!r}, which is not an id, or the same id again"
-            )
+            raise VocabularyError(f"token {token[:40]!r} has {index!r}, which is not an id, or the same id again")
         vocab[index] = token.encode("utf-8") if token in special_tokens else _bytes(token)
     return vocab
 

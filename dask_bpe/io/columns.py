@@ -33,9 +33,7 @@ def write(path: str | PathLike[str], columns: Mapping[str, Column], about: Mappi
     fields = [pa.field(name, array.type, nullable=False) for name, array in zip(columns, arrays, strict=True)]
     schema = pa.schema(fields, metadata={_KEY: json.dumps(dict(about)).encode()})
     with atomic_write(path) as file:
-        pq.write_table(
-            pa.Table.from_arrays(arrays, schema=schema), file, row_group_size=_ROWS, compression="zstd"
-        )
+        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), file, row_group_size=_ROWS, compression="zstd")
 
 
 def read(
@@ -55,9 +53,7 @@ def read(
         if about.get("format") != expected:
             raise VocabularyError(f"{path}: is Parquet, but not of the format {expected!r}")
         if not 1 <= about["version"] <= version:
-            raise VocabularyError(
-                f"{path}: is of version {about['version']}; this dask_bpe reads up to {version}"
-            )
+            raise VocabularyError(f"{path}: is of version {about['version']}; this dask_bpe reads up to {version}")
         return {name: _from_arrow(table.column(name)) for name in names}, about
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise VocabularyError(f"{path}: cannot be read as {expected!r}: {paths.one_line(error)}") from error

@@ -129,8 +129,7 @@ class Manifest:
 
     def _content(self) -> dict[str, Any]:
         shards = [
-            asdict(shard) | {"sources": [[s.path, s.start, s.stop] for s in shard.sources]}
-            for shard in self.shards
+            asdict(shard) | {"sources": [[s.path, s.start, s.stop] for s in shard.sources]} for shard in self.shards
         ]
         return {
             "format": self.format,
@@ -162,9 +161,7 @@ def prepare_output(folder: str | os.PathLike[str]) -> tuple[str, bool]:
     except OSError as error:
         raise OutputError(f"cannot make the output folder {path}: {paths.one_line(error)}") from error
     if names:
-        raise OutputError(
-            f"{path}: the output folder is not empty (it holds {names[0]!r}); choose another or empty it"
-        )
+        raise OutputError(f"{path}: the output folder is not empty (it holds {names[0]!r}); choose another or empty it")
     AtomicFile(paths.join(path, NAME)).close()
     return path, made
 
@@ -209,9 +206,7 @@ def _parse(data: Any) -> Manifest:
         vocabulary=_take(data, "vocabulary", str),
         vocab_size=_take(data, "vocab_size", int),
         options=_take(data, "options", dict),
-        shards=tuple(
-            _parse_shard(item, f"shard {i}: ") for i, item in enumerate(_take(data, "shards", list))
-        ),
+        shards=tuple(_parse_shard(item, f"shard {i}: ") for i, item in enumerate(_take(data, "shards", list))),
     )
     if _take(data, "sha256", str) != _digest(content):
         raise _DamageError("damaged manifest: its checksum does not match its content")
@@ -259,9 +254,5 @@ def _check(manifest: Manifest) -> None:
             raise _DamageError(
                 f"shard {shard.name} holds id {shard.max_id}, of {manifest.vocab_size} in {manifest.dtype}"
             )
-        if manifest.format == "bin" and (
-            shard.bytes != shard.tokens * dtype.itemsize or not shard.index_sha256
-        ):
-            raise _DamageError(
-                f"shard {shard.name}: {shard.bytes} bytes do not make {shard.tokens} {manifest.dtype}"
-            )
+        if manifest.format == "bin" and (shard.bytes != shard.tokens * dtype.itemsize or not shard.index_sha256):
+            raise _DamageError(f"shard {shard.name}: {shard.bytes} bytes do not make {shard.tokens} {manifest.dtype}")

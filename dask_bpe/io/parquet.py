@@ -54,9 +54,7 @@ class ParquetWriter(ShardWriter):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._schema = shard_schema(self.dtype, self.fingerprint)
-        self._file = AtomicFile(
-            paths.join(self.folder, self.stem + self.suffix), checksum=True, durable=self.durable
-        )
+        self._file = AtomicFile(paths.join(self.folder, self.stem + self.suffix), checksum=True, durable=self.durable)
         try:
             self._table = pq.ParquetWriter(self._file, self._schema, **_ENCODING)
         except BaseException:
@@ -108,9 +106,7 @@ class ParquetWriter(ShardWriter):
     def _flush(self) -> None:
         """Write the documents that have ended as one row group; keep the tokens after them."""
         values = (
-            self._values[0]
-            if len(self._values) == 1
-            else np.concatenate(self._values or [np.empty(0, self.dtype)])
+            self._values[0] if len(self._values) == 1 else np.concatenate(self._values or [np.empty(0, self.dtype)])
         )
         offsets = np.concatenate([np.zeros(1, np.int64), *self._ends])
         end = int(offsets[-1])

@@ -254,11 +254,7 @@ class _Documents(_LazySequence):
         shard = int(np.searchsorted(self._firsts, index, "right")) - 1
         row = index - int(self._firsts[shard]) + self._joins[shard]
         parts = [self._row(shard, row)]
-        while (
-            row == self._shards[shard].documents - 1
-            and shard + 1 < len(self._shards)
-            and self._joins[shard + 1]
-        ):
+        while row == self._shards[shard].documents - 1 and shard + 1 < len(self._shards) and self._joins[shard + 1]:
             shard, row = shard + 1, 0
             parts.append(self._row(shard, row))
         return _join(parts, np.dtype(self._files.manifest.dtype))

@@ -77,11 +77,7 @@ def list_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
             seen.add(file.path)
             files.append(file)
     if not any(file.size for file in files):
-        what = (
-            f"{files[0].path} is empty"
-            if len(files) == 1
-            else f"all {len(files)} files of {source!r} are empty"
-        )
+        what = f"{files[0].path} is empty" if len(files) == 1 else f"all {len(files)} files of {source!r} are empty"
         raise InputError(f"no text input: {what}")
     return files
 
@@ -97,9 +93,7 @@ def read_range(path: str, start: int, stop: int) -> npt.NDArray[np.uint8]:
         The file cannot be read, or ends before `stop`.
     """
     if not 0 <= start <= stop:
-        raise ParameterError(
-            f"{path}: a range of bytes must satisfy 0 <= start <= stop, not [{start}, {stop})"
-        )
+        raise ParameterError(f"{path}: a range of bytes must satisfy 0 <= start <= stop, not [{start}, {stop})")
     data = np.empty(stop - start, np.uint8)
     if not len(data):
         return data
@@ -108,9 +102,7 @@ def read_range(path: str, start: int, stop: int) -> npt.NDArray[np.uint8]:
     except OSError as error:
         raise InputError(f"cannot read {path}: {paths.one_line(error)}") from error
     if done < len(data):
-        raise InputError(
-            f"{path}: file changed while being read: it ends at byte {start + done}, {stop} were expected"
-        )
+        raise InputError(f"{path}: file changed while being read: it ends at byte {start + done}, {stop} were expected")
     return data
 
 

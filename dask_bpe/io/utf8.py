@@ -48,9 +48,7 @@ def invalid_at(text: npt.NDArray[np.uint8]) -> int:
     raise AssertionError("Arrow and Python disagree about UTF-8")
 
 
-def repair(
-    text: ReadableBuffer, errors: Literal["replace", "skip"], *, piece_bytes: int = PIECE
-) -> tuple[bytes, int]:
+def repair(text: ReadableBuffer, errors: Literal["replace", "skip"], *, piece_bytes: int = PIECE) -> tuple[bytes, int]:
     """Make valid UTF-8 of `text` as Python's decoder does, and count what was invalid.
 
     Parameters

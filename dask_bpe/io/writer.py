@@ -194,9 +194,7 @@ class ShardWriter(ABC):
 
     def _check_ids(self, ids: TokenIds) -> None:
         if ids.dtype.kind != "u" or ids.ndim != 1:
-            raise ParameterError(
-                f"token ids must be a uint16 or uint32 vector, not {ids.ndim}-d {ids.dtype.name}"
-            )
+            raise ParameterError(f"token ids must be a uint16 or uint32 vector, not {ids.ndim}-d {ids.dtype.name}")
         top = int(ids.max()) if len(ids) else 0
         if top > np.iinfo(self.dtype).max:
             raise ParameterError(f"token id {top} does not fit {self.dtype.name}; write uint32 shards")
@@ -204,6 +202,4 @@ class ShardWriter(ABC):
 
     def _check_ends(self, ends: npt.NDArray[np.int64], count: int) -> None:
         if len(ends) and (ends[0] < 0 or ends[-1] > count or bool(np.any(ends[1:] < ends[:-1]))):
-            raise ParameterError(
-                f"document ends must not decrease and lie within the {count} ids of the call"
-            )
+            raise ParameterError(f"document ends must not decrease and lie within the {count} ids of the call")

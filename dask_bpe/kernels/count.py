@@ -24,7 +24,7 @@ BATCH = 256
 
 
 @inlined
-def _add(text, start, length, low, high, word, weight, first, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+def _add(text, start, length, low, high, word, weight, first, index, entries, values, offsets, used):
     """Add `weight` to the count of one string."""
     at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
     if at < 0:
@@ -37,7 +37,7 @@ def _add(text, start, length, low, high, word, weight, first, index, entries, va
 
 
 @inlined
-def _length_of(high, offsets):  # type: ignore[no-untyped-def]
+def _length_of(high, offsets):
     if high >> TOP == LONG:
         index = np.int64(high & INDEX)
         return offsets[index + 1] - offsets[index]
@@ -45,7 +45,7 @@ def _length_of(high, offsets):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _has_room(count, n_bytes, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+def _has_room(count, n_bytes, index, entries, values, offsets, used):
     """Whether `count` more strings of `n_bytes` together surely fit; the index stays at most 5/8 full."""
     return (
         (used[0] + count) * WIDTH <= entries.size
@@ -56,7 +56,7 @@ def _has_room(count, n_bytes, index, entries, values, offsets, used):  # type: i
 
 
 @step
-def _count_batch(text, starts, ends, origin, keys, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+def _count_batch(text, starts, ends, origin, keys, index, entries, values, offsets, used):
     """Count at most BATCH strings ``text[starts[k]:ends[k]]``; keys: uint64[3 * BATCH] for the batch."""
     mask = np.uint64(index.size - 1)
     for k in range(starts.size):
@@ -70,12 +70,24 @@ def _count_batch(text, starts, ends, origin, keys, index, entries, values, offse
         start = starts[k]
         low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
         _add(
-            text, start, ends[k] - start, low, high, word, 1, origin + start, index, entries, values, offsets, used
+            text,
+            start,
+            ends[k] - start,
+            low,
+            high,
+            word,
+            1,
+            origin + start,
+            index,
+            entries,
+            values,
+            offsets,
+            used,
         )
 
 
 @kernel(i64, text_type, i64s, i64s, i64, i64s, u64s, u64s, u64s, u8s, i64s, i64s)
-def count_spans(text, starts, ends, origin, cursor, keys, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+def count_spans(text, starts, ends, origin, cursor, keys, index, entries, values, offsets, used):
     """Count the strings ``text[starts[k]:ends[k]]``, none of them empty, from ``k = cursor[0]`` on.
 
     `origin` is the position of ``text[0]`` in the corpus. Returns DONE or FULL.
@@ -94,7 +106,7 @@ def count_spans(text, starts, ends, origin, cursor, keys, index, entries, values
 
 
 @kernel(i64, text_type, given_i64s, given_i64s, given_i64s, i64s, u64s, u64s, u8s, i64s, i64s)
-def add_strings(strings, bounds, counts, firsts, cursor, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+def add_strings(strings, bounds, counts, firsts, cursor, index, entries, values, offsets, used):
     """Add a ragged array of distinct strings with their counts and first positions to a table."""
     while cursor[0] < counts.size:
         k = cursor[0]
@@ -102,13 +114,27 @@ def add_strings(strings, bounds, counts, firsts, cursor, index, entries, values,
         if not _has_room(1, length, index, entries, values, offsets, used):
             return FULL
         low, high, word = key_of(strings, start, length)
-        _add(strings, start, length, low, high, word, counts[k], firsts[k], index, entries, values, offsets, used)
+        _add(
+            strings,
+            start,
+            length,
+            low,
+            high,
+            word,
+            counts[k],
+            firsts[k],
+            index,
+            entries,
+            values,
+            offsets,
+            used,
+        )
         cursor[0] = k + 1
     return DONE
 
 
 @kernel(i64, u64s, i64, i64s)
-def total_bytes(entries, count, offsets):  # type: ignore[no-untyped-def]
+def total_bytes(entries, count, offsets):
     """Bytes of the first `count` strings of a table."""
     total = np.int64(0)
     for number in range(count):
@@ -117,7 +143,7 @@ def total_bytes(entries, count, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel(none, u64s, text_type, i64s, u8s, i64s, i64s, i64s)
-def extract(entries, values, offsets, strings, bounds, counts, firsts):  # type: ignore[no-untyped-def]
+def extract(entries, values, offsets, strings, bounds, counts, firsts):
     """Write a table's strings, counts and first positions to flat arrays, in the table's order."""
     write = 0
     bounds[0] = 0

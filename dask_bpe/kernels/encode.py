@@ -44,14 +44,14 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @inlined
-def pair_slot(key):  # type: ignore[no-untyped-def]
+def pair_slot(key):
     """Hash of a pair of ids."""
     word = key * np.uint64(0x9E3779B97F4A7C15)
     return word ^ (word >> _HALF)
 
 
 @inlined
-def find_pair(left, right, pairs):  # type: ignore[no-untyped-def]
+def find_pair(left, right, pairs):
     """rank << 32 | id of the merge of two ids, all ones when they don't merge."""
     key = np.uint64(left) << _HALF | np.uint64(right)
     mask = np.uint64(pairs.size // 2 - 1)
@@ -66,7 +66,7 @@ def find_pair(left, right, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel(none, i64m, u64s)
-def fill_pairs(merges, pairs):  # type: ignore[no-untyped-def]
+def fill_pairs(merges, pairs):
     """Write merges (int64[n, 3]: left, right, id, in rank order) to an empty table of pairs.
 
     A pair that is there already keeps its first, lower rank.
@@ -84,7 +84,7 @@ def fill_pairs(merges, pairs):  # type: ignore[no-untyped-def]
 
 
 @step
-def merge_by_scan(text, start, length, byte_ids, pairs, ids, best):  # type: ignore[no-untyped-def]
+def merge_by_scan(text, start, length, byte_ids, pairs, ids, best):
     """Merge the lowest rank first, the leftmost of equal ones, until nothing merges. Returns the count of ids.
 
     ids : uint32[>= length], receives the ids. best : uint64[>= length], the merge of every id and its
@@ -116,7 +116,7 @@ def merge_by_scan(text, start, length, byte_ids, pairs, ids, best):  # type: ign
 
 
 @step
-def _push(heap, size, word):  # type: ignore[no-untyped-def]
+def _push(heap, size, word):
     child = size
     while child > 0:
         parent = (child - 1) >> 1
@@ -129,7 +129,7 @@ def _push(heap, size, word):  # type: ignore[no-untyped-def]
 
 
 @step
-def _pop(heap, size):  # type: ignore[no-untyped-def]
+def _pop(heap, size):
     """Take the least word away from heap[:size]; the caller has read heap[0]."""
     size -= 1
     word = heap[size]
@@ -149,7 +149,7 @@ def _pop(heap, size):  # type: ignore[no-untyped-def]
 
 
 @step
-def merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap):  # type: ignore[no-untyped-def]
+def merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap):
     """The same merges as `merge_by_scan` in O(n log n), for pre-tokens of any length.
 
     links : int64[2 * length]: left and right neighbour of every id that is left, -1 and `length` at the
@@ -196,7 +196,7 @@ def merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap):
 
 
 @step
-def _remember(at, ids, n, entries, overflow, used):  # type: ignore[no-untyped-def]
+def _remember(at, ids, n, entries, overflow, used):
     """Write the ids of a pre-token to its new entry at `at`; the caller has seen that there is room."""
     count = np.uint64(n) << _HALF
     if n <= 3:
@@ -213,7 +213,7 @@ def _remember(at, ids, n, entries, overflow, used):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _has_room(count, n_bytes, index, entries, values, offsets, overflow, used):  # type: ignore[no-untyped-def]
+def _has_room(count, n_bytes, index, entries, values, offsets, overflow, used):
     return (
         (used[0] + count) * WIDTH <= entries.size
         and (used[0] + count) * 8 <= index.size * 5
@@ -224,7 +224,7 @@ def _has_room(count, n_bytes, index, entries, values, offsets, overflow, used): 
 
 
 @inlined
-def _make_keys(text, spans, first, last, front, keys):  # type: ignore[no-untyped-def]
+def _make_keys(text, spans, first, last, front, keys):
     """Write the keys of a batch to keys : uint64[3 * BATCH], and ask for their lines of the front table.
 
     front : uint64[8 * lines]: two entries to a cache line, the one that came last in front.
@@ -238,7 +238,7 @@ def _make_keys(text, spans, first, last, front, keys):  # type: ignore[no-untype
 
 
 @inlined
-def _look_in_front(count, keys, front, index, ids, missed):  # type: ignore[no-untyped-def]
+def _look_in_front(count, keys, front, index, ids, missed):
     """Words 2 and 3 of the pre-tokens of a batch that the front table holds; returns the number of others.
 
     ids : uint64[2 * BATCH], written. missed : int64[BATCH], written: which of the batch are not there.
@@ -262,7 +262,7 @@ def _look_in_front(count, keys, front, index, ids, missed):  # type: ignore[no-u
 
 
 @inlined
-def _put_in_front(low, high, word, pair, rest, front):  # type: ignore[no-untyped-def]
+def _put_in_front(low, high, word, pair, rest, front):
     """Make an entry the first of its line; the one that was there becomes the second."""
     at = np.int64(word & np.uint64(front.size // LINE - 1)) * LINE
     for i in range(WIDTH):
@@ -271,7 +271,7 @@ def _put_in_front(low, high, word, pair, rest, front):  # type: ignore[no-untype
 
 
 @inlined
-def _emit(values, overflow, start, stop, write, out):  # type: ignore[no-untyped-def]
+def _emit(values, overflow, start, stop, write, out):
     """Write the ids of pre-tokens start..stop of a batch; three at once, always. Returns the ids written."""
     for k in range(start, stop):
         pair, rest = values[2 * k], values[2 * k + 1]
@@ -288,7 +288,7 @@ def _emit(values, overflow, start, stop, write, out):  # type: ignore[no-untyped
 
 
 @inlined
-def _end_segment(cursor, after, bounds, out):  # type: ignore[no-untyped-def]
+def _end_segment(cursor, after, bounds, out):
     """Write what comes after the segment whose last id has been written, and where it ends."""
     segment = cursor[2]
     if segment < after.size and after[segment] != NOTHING:
@@ -305,7 +305,7 @@ def _end_segment(cursor, after, bounds, out):  # type: ignore[no-untyped-def]
 def encode_spans(
     text, spans, count, cursor, stops, bounds, byte_ids, pairs, keys, batch, missed, front, index, entries, values,
     offsets, overflow, used, ids, best, links, heap, after, out,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Encode the pre-tokens ``text[spans[0, k]:spans[1, k]]`` for k from ``cursor[0]`` to `count`.
 
     cursor : int64[3]: next pre-token, ids written so far, segments ended so far.
@@ -345,9 +345,7 @@ def encode_spans(
                     n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
                 else:
                     n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
-                at = add_entry(
-                    text, start, length, low, high, word, slot, index, entries, values, offsets, used
-                )
+                at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
                 _remember(at, ids, n, entries, overflow, used)
             batch[2 * k], batch[2 * k + 1] = entries[at + 2], entries[at + 3]
             if high != LONG_KEY:

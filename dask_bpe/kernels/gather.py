@@ -11,7 +11,7 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @kernel(none, text_type, i64s, i64s, u64s)
-def gather(values, offsets, indices, out):  # type: ignore[no-untyped-def]
+def gather(values, offsets, indices, out):
     """Copy string `indices[0]`, `indices[1]`, ... of (values, offsets) to `out`, little-endian.
 
     `values` goes on for 8 bytes after the last string; `out` has n // 8 + 1 words for n bytes. Bytes are

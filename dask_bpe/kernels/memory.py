@@ -26,4 +26,5 @@ def zeros(count: int, dtype: Any = np.uint64) -> npt.NDArray[Any]:
         region.madvise(mmap.MADV_HUGEPAGE)
         raw = np.frombuffer(region, np.uint8)
         start = -raw.ctypes.data % _HUGE_PAGE
-    return raw[start : start + n_bytes].view(dtype)[:count]
+    table: npt.NDArray[Any] = raw[start : start + n_bytes].view(dtype)[:count]
+    return table

@@ -30,7 +30,7 @@ _NONE = np.uint64(0)
 
 
 @step
-def _contraction(text, index, end):  # type: ignore[no-untyped-def]
+def _contraction(text, index, end):
     """Length of the contraction whose apostrophe stands at `index`, 0 if there is none."""
     if index + 1 >= end:
         return 0
@@ -48,7 +48,7 @@ def _contraction(text, index, end):  # type: ignore[no-untyped-def]
 
 
 @step
-def _run_end(text, index, end, classes, wanted):  # type: ignore[no-untyped-def]
+def _run_end(text, index, end, classes, wanted):
     """End of the run of characters of class `wanted` from `index` on, and the start of its last one."""
     last = index
     while index < end:
@@ -61,7 +61,7 @@ def _run_end(text, index, end, classes, wanted):  # type: ignore[no-untyped-def]
 
 
 @step
-def next_cut(text, index, end, classes):  # type: ignore[no-untyped-def]
+def next_cut(text, index, end, classes):
     """End of the pre-token that starts at `index`, by the pattern's alternatives in their order."""
     if text[index] == ord("'"):
         length = _contraction(text, index, end)
@@ -80,7 +80,7 @@ def next_cut(text, index, end, classes):  # type: ignore[no-untyped-def]
 
 
 @kernel(i64, text_type, given_i64m, i64s, u8s, u8s, u64s, i64m, i64s)
-def scan_gpt2_scalar(text, segments, cursor, classes, scratch, words, spans, stops):  # type: ignore[no-untyped-def]
+def scan_gpt2_scalar(text, segments, cursor, classes, scratch, words, spans, stops):
     """Cut segments one code point at a time; see the module. `scratch` and `words` are not used."""
     found = 0
     while cursor[0] < segments.shape[1]:
@@ -101,7 +101,7 @@ def scan_gpt2_scalar(text, segments, cursor, classes, scratch, words, spans, sto
 
 
 @inlined
-def _classify(text, base, end, scratch):  # type: ignore[no-untyped-def]
+def _classify(text, base, end, scratch):
     """Masks of the block at `base`; what lies beyond the text's own last byte reads as 0."""
     if base + 64 <= text.size:
         return classify64(text, base)
@@ -111,7 +111,7 @@ def _classify(text, base, end, scratch):  # type: ignore[no-untyped-def]
 
 
 @step
-def _fill_beyond_ascii(text, base, end, classes, high, masks, spill):  # type: ignore[no-untyped-def]
+def _fill_beyond_ascii(text, base, end, classes, high, masks, spill):
     """Give every byte of a character beyond ASCII the class of its character.
 
     masks : uint64[4]: letters, numbers, spaces of the block (changed), and a mask of white-space
@@ -145,7 +145,7 @@ def _fill_beyond_ascii(text, base, end, classes, high, masks, spill):  # type: i
 
 
 @step
-def _scan_segment(text, begin, end, classes, scratch, words, spans, found):  # type: ignore[no-untyped-def]
+def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     """Cut ``text[begin:end]``, not empty, from the pre-token start `begin` on, after `found` spans.
 
     A run of letters, numbers or other characters starts where the class changes, one byte earlier when
@@ -246,7 +246,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):  # t
 
 
 @kernel(i64, text_type, given_i64m, i64s, u8s, u8s, u64s, i64m, i64s)
-def scan_gpt2(text, segments, cursor, classes, scratch, words, spans, stops):  # type: ignore[no-untyped-def]
+def scan_gpt2(text, segments, cursor, classes, scratch, words, spans, stops):
     """Cut segments 64 bytes at a time; see the module. scratch: uint8[64], words: uint64[9], any contents."""
     found = 0
     while cursor[0] < segments.shape[1]:

@@ -35,7 +35,7 @@ def _in_range(builder: Any, data: Any, first: int, last: int) -> Any:
     return builder.icmp_unsigned("<=", builder.sub(data, _splat(first)), _splat(last - first))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def load_u64(typing_context: Any, array: Any, index: Any) -> Any:
     """The eight bytes at `index` as a little-endian uint64."""
 
@@ -45,7 +45,7 @@ def load_u64(typing_context: Any, array: Any, index: Any) -> Any:
     return types.uint64(array, types.int64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def classify64(typing_context: Any, array: Any, index: Any) -> Any:
     """Masks of the 64 bytes at `index`, bit i for byte i.
 
@@ -66,7 +66,7 @@ def classify64(typing_context: Any, array: Any, index: Any) -> Any:
     return types.UniTuple(types.uint64, 6)(array, types.int64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def match64(typing_context: Any, array: Any, index: Any, byte: Any) -> Any:
     """Mask of the 64 bytes at `index` that equal `byte`."""
 
@@ -85,7 +85,7 @@ def match64(typing_context: Any, array: Any, index: Any, byte: Any) -> Any:
     return types.uint64(array, types.int64, types.uint8), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def count_trailing_zeros(typing_context: Any, word: Any) -> Any:
     """Index of the lowest set bit of a uint64 that is not 0."""
 
@@ -95,7 +95,7 @@ def count_trailing_zeros(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def count_ones(typing_context: Any, word: Any) -> Any:
     """Number of set bits of a uint64."""
 
@@ -105,7 +105,7 @@ def count_ones(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of ``array[index]``, to be read and written soon. A hint: any index is safe."""
 

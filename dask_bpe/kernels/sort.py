@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import given_i64s, i64s, kernel, none, step, text_type, u64s, u8s
+from dask_bpe.kernels._jit import given_i64s, i64s, kernel, none, step, text_type, u8s, u64s
 
 
 @kernel(none, text_type, given_i64s, u64s)
-def prefixes(values, offsets, out):  # type: ignore[no-untyped-def]
+def prefixes(values, offsets, out):
     """The first eight bytes of every string, big-endian, padded with zeros: uint64[n]."""
     for k in range(out.size):
         word = np.uint64(0)
@@ -21,7 +21,7 @@ def prefixes(values, offsets, out):  # type: ignore[no-untyped-def]
 
 
 @step
-def _less(values, offsets, a, b):  # type: ignore[no-untyped-def]
+def _less(values, offsets, a, b):
     start_a, start_b = offsets[a], offsets[b]
     length_a, length_b = offsets[a + 1] - start_a, offsets[b + 1] - start_b
     for i in range(min(length_a, length_b)):
@@ -32,7 +32,7 @@ def _less(values, offsets, a, b):  # type: ignore[no-untyped-def]
 
 
 @kernel(none, text_type, given_i64s, u64s, i64s, i64s)
-def sort_equal_prefixes(values, offsets, keys, order, spare):  # type: ignore[no-untyped-def]
+def sort_equal_prefixes(values, offsets, keys, order, spare):
     """Finish an order by prefix: merge-sort every run of equal prefixes. spare: int64[n]."""
     start = 0
     while start < order.size:
@@ -58,7 +58,7 @@ def sort_equal_prefixes(values, offsets, keys, order, spare):  # type: ignore[no
 
 
 @kernel(none, text_type, given_i64s, i64s, u8s, i64s)
-def take_strings(values, offsets, order, out, bounds):  # type: ignore[no-untyped-def]
+def take_strings(values, offsets, order, out, bounds):
     """Write the strings in the given order to `out`, their offsets to `bounds` (int64[n + 1])."""
     write = 0
     bounds[0] = 0

@@ -9,7 +9,7 @@ from dask_bpe.kernels.simd import count_trailing_zeros, match64
 
 
 @inlined
-def _special_at(text, at, end, values, offsets):  # type: ignore[no-untyped-def]
+def _special_at(text, at, end, values, offsets):
     """Index of the longest special token that starts at `at`, -1 if none does."""
     for index in range(offsets.size - 1):
         begin = offsets[index]
@@ -26,7 +26,7 @@ def _special_at(text, at, end, values, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel(i64, text_type, i64, i64s, text_type, text_type, i64s, u8s, i64m)
-def find_specials(text, end, cursor, first_bytes, values, offsets, scratch, found):  # type: ignore[no-untyped-def]
+def find_specials(text, end, cursor, first_bytes, values, offsets, scratch, found):
     """Write start, end and index of the special tokens in ``text[cursor[0]:end]`` to found : int64[3, capacity].
 
     The leftmost first, the longest of those that start together; they don't overlap. values, offsets : the
@@ -67,24 +67,21 @@ def find_specials(text, end, cursor, first_bytes, values, offsets, scratch, foun
 
 
 @inlined
-def _alphanumeric(byte):  # type: ignore[no-untyped-def]
+def _alphanumeric(byte):
     lower = byte | np.uint8(0x20)
     return (ord("a") <= lower <= ord("z")) or (ord("0") <= byte <= ord("9"))
 
 
 @inlined
-def _always_cut(text, at):  # type: ignore[no-untyped-def]
+def _always_cut(text, at):
     """Whether a pre-token starts at `at` whatever stands around: ASCII letter or digit, space, ASCII letter."""
     return (
-        text[at] == ord(" ")
-        and _alphanumeric(text[at - 1])
-        and _alphanumeric(text[at + 1])
-        and text[at + 1] > ord("9")
+        text[at] == ord(" ") and _alphanumeric(text[at - 1]) and _alphanumeric(text[at + 1]) and text[at + 1] > ord("9")
     )
 
 
 @kernel(i64, text_type, i64, i64)
-def first_certain_cut_gpt2(text, start, end):  # type: ignore[no-untyped-def]
+def first_certain_cut_gpt2(text, start, end):
     """The first position of ``start..end - 1`` where a pre-token certainly starts, -1 if there is none."""
     for at in range(max(start, 1), min(end, text.size - 1)):
         if _always_cut(text, at):
@@ -93,7 +90,7 @@ def first_certain_cut_gpt2(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @kernel(i64, text_type)
-def last_certain_cut_gpt2(text):  # type: ignore[no-untyped-def]
+def last_certain_cut_gpt2(text):
     """The last position in `text` where a pre-token certainly starts, -1 if there is none."""
     for at in range(text.size - 2, 0, -1):
         if _always_cut(text, at):

@@ -38,7 +38,7 @@ _MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 @inlined
-def mix(low, high):  # type: ignore[no-untyped-def]
+def mix(low, high):
     """Hash of 128 bits to 64: two multiplications; the low bits are as good as the high ones."""
     word = (low ^ (high * _MIX_2)) * _MIX_1
     word ^= word >> np.uint64(32)
@@ -47,7 +47,7 @@ def mix(low, high):  # type: ignore[no-untyped-def]
 
 
 @step
-def _pack_at_end(text, start, length):  # type: ignore[no-untyped-def]
+def _pack_at_end(text, start, length):
     low = high = np.uint64(0)
     for i in range(length):
         if i < 8:
@@ -58,7 +58,7 @@ def _pack_at_end(text, start, length):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pack(text, start, length):  # type: ignore[no-untyped-def]
+def pack(text, start, length):
     """Words 0 and 1 of a string of 1 to 15 bytes."""
     if start + 16 <= text.size:
         # Masks by selection, not by a branch on the length: that is a coin toss and cost 4 ns.
@@ -72,7 +72,7 @@ def pack(text, start, length):  # type: ignore[no-untyped-def]
 
 
 @step
-def hash_long(text, start, length):  # type: ignore[no-untyped-def]
+def hash_long(text, start, length):
     """64-bit hash of a string of 16 bytes or more, eight bytes at a time; the last eight may overlap."""
     word = np.uint64(length)
     for i in range(0, length - 7, 8):
@@ -81,7 +81,7 @@ def hash_long(text, start, length):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def key_of(text, start, length):  # type: ignore[no-untyped-def]
+def key_of(text, start, length):
     """Word 0, word 1 (without an index for long strings) and the slot hash of a string."""
     if length <= SHORT:
         low, high = pack(text, start, length)
@@ -91,7 +91,7 @@ def key_of(text, start, length):  # type: ignore[no-untyped-def]
 
 
 @step
-def same_long(text, start, length, values, offsets, index):  # type: ignore[no-untyped-def]
+def same_long(text, start, length, values, offsets, index):
     """Whether the string equals string `index` of a ragged array."""
     at = offsets[index]
     if offsets[index + 1] - at != length:
@@ -103,7 +103,7 @@ def same_long(text, start, length, values, offsets, index):  # type: ignore[no-u
 
 
 @step
-def keep_long(text, start, length, values, offsets, used):  # type: ignore[no-untyped-def]
+def keep_long(text, start, length, values, offsets, used):
     """Append a long string to the ragged side array; word 1 of its entry. used: [_, strings, bytes]."""
     index, at = used[1], used[2]
     for i in range(length):
@@ -115,7 +115,7 @@ def keep_long(text, start, length, values, offsets, used):  # type: ignore[no-un
 
 
 @inlined
-def find(text, start, length, low, high, word, index, entries, values, offsets):  # type: ignore[no-untyped-def]
+def find(text, start, length, low, high, word, index, entries, values, offsets):
     """Where the entry of a string begins in `entries`, or -1; and the slot of `index` where the search ended.
 
     low, high, word : what `key_of` gives for ``text[start:start + length]``.
@@ -133,14 +133,14 @@ def find(text, start, length, low, high, word, index, entries, values, offsets):
                 stored = entries[at + 1]
                 if stored == high:
                     return at, np.int64(slot)
-                if high == LONG_KEY and stored >> TOP == LONG:
-                    if same_long(text, start, length, values, offsets, np.int64(stored & INDEX)):
-                        return at, np.int64(slot)
+                is_long = high == LONG_KEY and stored >> TOP == LONG
+                if is_long and same_long(text, start, length, values, offsets, np.int64(stored & INDEX)):
+                    return at, np.int64(slot)
         slot = (slot + np.uint64(1)) & mask
 
 
 @inlined
-def add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used):  # type: ignore[no-untyped-def]
+def add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used):
     """Make an entry for a string that `find` did not find, and enter it at `slot`; returns where it begins.
 
     used : entries, long strings, their bytes. The caller has seen that there is room, and sets words 2 and 3.
@@ -154,7 +154,7 @@ def add_entry(text, start, length, low, high, word, slot, index, entries, values
 
 
 @kernel(none, u64s, i64, u64s)
-def rebuild_index(entries, count, index):  # type: ignore[no-untyped-def]
+def rebuild_index(entries, count, index):
     """Enter the first `count` entries into an index that is empty (all 0)."""
     mask = np.uint64(index.size - 1)
     for number in range(count):

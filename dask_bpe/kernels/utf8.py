@@ -11,12 +11,12 @@ OTHER, LETTER, NUMBER, SPACE = 0, 1, 2, 3
 
 
 @inlined
-def _continues(text, index, end):  # type: ignore[no-untyped-def]
+def _continues(text, index, end):
     return index < end and (text[index] & np.uint8(0xC0)) == np.uint8(0x80)
 
 
 @step
-def code_point(text, index, end):  # type: ignore[no-untyped-def]
+def code_point(text, index, end):
     """Code point at `index` and its length in bytes; (-1, 1) for a byte that begins no valid character.
 
     What is valid is what Python's decoder takes: no overlong forms, no surrogates, nothing above
@@ -48,7 +48,7 @@ def code_point(text, index, end):  # type: ignore[no-untyped-def]
 
 
 @step
-def class_at(text, index, end, classes):  # type: ignore[no-untyped-def]
+def class_at(text, index, end, classes):
     """Class of the code point at `index` and its length in bytes."""
     point, length = code_point(text, index, end)
     if point < 0:

@@ -27,7 +27,7 @@ def code_point_classes() -> npt.NDArray[np.uint8]:
     """
     kept = _cache_folder() / f"classes-{regex.__version__}-{sys.version_info.minor}.npy"
     try:
-        classes = np.load(kept)
+        classes: npt.NDArray[np.uint8] = np.load(kept)
         if classes.shape == (_N_CODE_POINTS,) and classes.dtype == np.uint8:
             return classes
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def code_point_classes() -> npt.NDArray[np.uint8]:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=kept.parent, suffix=".npy", delete=False) as file:
             np.save(file, classes)
-        os.replace(file.name, kept)
+        Path(file.name).replace(kept)
     except OSError:
         return classes
     return classes

@@ -24,13 +24,13 @@ CAPACITY = 8192
 class Batch(NamedTuple):
     """Pre-tokens in the order of the text, and the segments that end among them.
 
-    Pre-token k is ``text[spans[0, k]:spans[1, k]]``, for k below `count`. Of the segments numbered
+    Pre-token k is ``text[spans[0, k]:spans[1, k]]``, for k below `n_spans`. Of the segments numbered
     `first` to `last - 1` the ends lie in this batch: after ``stops[segment]`` pre-tokens of it.
     The arrays are written over by the next batch.
     """
 
     spans: Int64s
-    count: int
+    n_spans: int
     first: int
     last: int
     stops: Int64s
@@ -106,9 +106,7 @@ class Scanner:
             stops[segment] = count
         yield Batch(self._spans, count, first, segments.shape[1], stops)
 
-    def _matches(
-        self, text: Text, start: int, end: int, pattern: regex.Pattern[str]
-    ) -> Iterator[tuple[int, int]]:
+    def _matches(self, text: Text, start: int, end: int, pattern: regex.Pattern[str]) -> Iterator[tuple[int, int]]:
         """Bounds in bytes of the matches in one segment; empty ones are nothing to count."""
         characters = text[start:end].tobytes().decode("utf-8", "surrogateescape")
         ascii_only = len(characters) == end - start

@@ -29,9 +29,7 @@ class SpecialTokens:
 
     def __init__(self, tokens: Sequence[str]) -> None:
         if isinstance(tokens, str):
-            raise ParameterError(
-                f"special_tokens is the text {tokens!r}, not a list of texts: give [{tokens!r}]"
-            )
+            raise ParameterError(f"special_tokens is the text {tokens!r}, not a list of texts: give [{tokens!r}]")
         self.tokens = tuple(tokens)
         for position, token in enumerate(self.tokens):
             if not isinstance(token, str):
@@ -43,9 +41,7 @@ class SpecialTokens:
         try:
             self.encoded = tuple(token.encode() for token in self.tokens)
         except UnicodeEncodeError as error:
-            raise ParameterError(
-                f"special token {error.object!r} holds a lone surrogate: no UTF-8"
-            ) from error
+            raise ParameterError(f"special token {error.object!r} holds a lone surrogate: no UTF-8") from error
 
     @property
     def longest(self) -> int:

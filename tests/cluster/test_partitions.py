@@ -152,9 +152,7 @@ def test_counts_do_not_depend_on_blocks(case: str, block_bytes: int, tmp_path: P
 @pytest.mark.parametrize("fmt", ["bin", "parquet"])
 @pytest.mark.parametrize("block_bytes", BLOCKS)
 @pytest.mark.parametrize("case", CASES)
-def test_the_token_stream_does_not_depend_on_blocks(
-    case: str, block_bytes: int, fmt: str, tmp_path: Path
-) -> None:
+def test_the_token_stream_does_not_depend_on_blocks(case: str, block_bytes: int, fmt: str, tmp_path: Path) -> None:
     special, text = CASES[case]
     tokenizer = crossing([text], special)
     (tmp_path / "text").mkdir()
@@ -233,9 +231,7 @@ def test_a_shard_is_the_same_bytes_on_every_scheduler(
             folders.append(tmp_path / f"{fmt}-{scheduler}")
             with runner(scheduler) as where:
                 dask_bpe.encode_corpus(paths, tokenizer, folders[-1], format=fmt, block_bytes=500, **where)
-        contents = [
-            {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))} for folder in folders
-        ]
+        contents = [{path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))} for folder in folders]
         assert contents[0] == contents[1] == contents[2]
         assert contents[0]
 
@@ -281,9 +277,7 @@ def test_any_text_in_any_blocks(data: st.DataObject, tmp_path_factory: pytest.Te
     assert counts.to_dict() == reference.count([text], special_tokens=special)
     tokenizer = crossing([text], special)
     fmt = data.draw(st.sampled_from(["bin", "parquet"]))
-    dask_bpe.encode_corpus(
-        paths, tokenizer, folder / "out", format=fmt, separator=special[0], block_bytes=block_bytes
-    )
+    dask_bpe.encode_corpus(paths, tokenizer, folder / "out", format=fmt, separator=special[0], block_bytes=block_bytes)
     assert_encoded(folder / "out", [text], tokenizer, special[0])
 
 
@@ -314,9 +308,7 @@ def test_without_a_pattern_a_document_is_never_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ties", TIES)
-def test_the_order_of_files_matters_to_the_rule_first_alone(
-    ties: str, corpus: list[str], tmp_path: Path
-) -> None:
+def test_the_order_of_files_matters_to_the_rule_first_alone(ties: str, corpus: list[str], tmp_path: Path) -> None:
     texts = [text for text in corpus if text][:30]
     paths = write(tmp_path, *texts)
     order = list(range(len(texts)))
@@ -352,14 +344,10 @@ def test_invalid_utf8_is_repaired_as_in_the_whole(block_bytes: int, policy: str,
     text = data.decode("utf-8", "replace" if policy == "replace" else "ignore")
     (tmp_path / "text").mkdir()
     paths = write(tmp_path / "text", data)
-    counts = dask_bpe.count_pretokens(
-        paths, special_tokens=[ENDOFTEXT], errors=policy, block_bytes=block_bytes
-    )
+    counts = dask_bpe.count_pretokens(paths, special_tokens=[ENDOFTEXT], errors=policy, block_bytes=block_bytes)
     assert counts.to_dict() == reference.count([text], special_tokens=[ENDOFTEXT])
     tokenizer = crossing([text], [ENDOFTEXT])
-    report = dask_bpe.encode_corpus(
-        paths, tokenizer, tmp_path / "out", errors=policy, block_bytes=block_bytes
-    )
+    report = dask_bpe.encode_corpus(paths, tokenizer, tmp_path / "out", errors=policy, block_bytes=block_bytes)
     assert_encoded(tmp_path / "out", [text], tokenizer, ENDOFTEXT)
     invalid = data.decode("utf-8", "replace").count("\ufffd")
     assert counts.n_invalid == report.n_invalid == invalid

@@ -83,9 +83,7 @@ def test_missing(tmp_path):
             Manifest.read(folder)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", b"\xff", '{"kind": "other"}', MANIFEST.to_json()[:-10]]
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", b"\xff", '{"kind": "other"}', MANIFEST.to_json()[:-10]])
 def test_not_a_manifest(tmp_path, text):
     damaged(tmp_path, text)
 
@@ -129,9 +127,7 @@ def edited_without_digest(change) -> str:
 
 @pytest.mark.parametrize("key", list(Shard.__dataclass_fields__))
 def test_missing_field_of_a_shard(tmp_path, key):
-    assert f"shard 1: '{key}' is missing" in damaged(
-        tmp_path, edited(lambda data: data["shards"][1].pop(key))
-    )
+    assert f"shard 1: '{key}' is missing" in damaged(tmp_path, edited(lambda data: data["shards"][1].pop(key)))
 
 
 @pytest.mark.parametrize(

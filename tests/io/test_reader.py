@@ -37,9 +37,7 @@ def encode(folder, kind: str, documents: list[list[int]], cuts: list[int], dtype
 
 @st.composite
 def corpora(draw):
-    documents = draw(
-        st.lists(st.lists(st.integers(0, 65535), min_size=1, max_size=12), min_size=1, max_size=8)
-    )
+    documents = draw(st.lists(st.lists(st.integers(0, 65535), min_size=1, max_size=12), min_size=1, max_size=8))
     total = sum(map(len, documents))
     return documents, sorted(draw(st.lists(st.integers(0, total), max_size=8)))
 
@@ -231,9 +229,7 @@ class TestDamage:
     def test_parquet_of_another_run(self, tmp_path):
         encode(tmp_path / "a", "parquet", [[0], [1, 2]], [1]) if (tmp_path / "a").mkdir() is None else None
         found = open_tokens(tmp_path / "a")
-        (tmp_path / "a" / "part-00001.parquet").write_bytes(
-            (tmp_path / "a" / "part-00000.parquet").read_bytes()
-        )
+        (tmp_path / "a" / "part-00001.parquet").write_bytes((tmp_path / "a" / "part-00000.parquet").read_bytes())
         with pytest.raises(ShardError, match="it holds 1 tokens"):
             found.documents[1]
 

@@ -16,9 +16,7 @@ from dask_bpe.io.manifest import Manifest
 from dask_bpe.io.reader import open_tokens
 from dask_bpe.io.shards import FORMATS, Shard, Span, open_writer
 
-repeatable = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+repeatable = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def ends(*positions: int) -> np.ndarray:

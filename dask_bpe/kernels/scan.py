@@ -2,12 +2,11 @@
 
     '(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+
 
-Two scanners give the same cuts: `scan_gpt2_scalar` reads one code point at a time and follows the pattern
-word for word; `scan_gpt2` makes class masks of 64 bytes at a time and finds the cuts by bit algebra (the
-idea of simdjson; for pre-tokens seen in gigatoken). The first is the truth that tests hold the second to.
+`scan_gpt2` makes class masks of 64 bytes at a time and finds the cuts by bit algebra (the idea of simdjson; for
+pre-tokens seen in gigatoken). `scan_scalar` is the truth that tests hold it to.
 
-Both have the contract of every scanner: they cut the segments ``text[segments[0, k]:segments[1, k]]``, each
-on its own, and write the pre-tokens' bounds to ``spans[0]`` and ``spans[1]``, in order, until all segments
+The contract of every scanner: it cuts the segments ``text[segments[0, k]:segments[1, k]]``, each
+on its own, and writes the pre-tokens' bounds to ``spans[0]`` and ``spans[1]``, in order, until all segments
 are cut or `spans` is nearly full. ``cursor`` (int64[2]: segment, position in `text`) says where to go on;
 the patterns never look behind, so a scan resumes exactly at any pre-token's start. ``stops[k]`` is the
 number of pre-tokens in `spans` when segment k ended. Returns the number of pre-tokens written. `spans`
@@ -30,7 +29,7 @@ _NONE = np.uint64(0)
 
 
 @step
-def _contraction(text, index, end):
+def contraction(text, index, end):
     """Length of the contraction whose apostrophe stands at `index`, 0 if there is none."""
     if index + 1 >= end:
         return 0
@@ -45,59 +44,6 @@ def _contraction(text, index, end):
     if (first == ord("v") or first == ord("r")) and second == ord("e"):
         return 3
     return 0
-
-
-@step
-def _run_end(text, index, end, classes, wanted):
-    """End of the run of characters of class `wanted` from `index` on, and the start of its last one."""
-    last = index
-    while index < end:
-        found, length = class_at(text, index, end, classes)
-        if found != wanted:
-            break
-        last = index
-        index += length
-    return index, last
-
-
-@step
-def next_cut(text, index, end, classes):
-    """End of the pre-token that starts at `index`, by the pattern's alternatives in their order."""
-    if text[index] == ord("'"):
-        length = _contraction(text, index, end)
-        if length > 0:
-            return index + length
-    start = index
-    if text[index] == ord(" ") and index + 1 < end:
-        start = index + 1
-    found, _ = class_at(text, start, end, classes)
-    if found != SPACE:
-        return _run_end(text, start, end, classes, found)[0]
-    stop, last = _run_end(text, index, end, classes, np.uint8(SPACE))
-    if stop == end or last == index:
-        return stop
-    return last
-
-
-@kernel(i64, text_type, given_i64m, i64s, u8s, u8s, u64s, i64m, i64s)
-def scan_gpt2_scalar(text, segments, cursor, classes, scratch, words, spans, stops):
-    """Cut segments one code point at a time; see the module. `scratch` and `words` are not used."""
-    found = 0
-    while cursor[0] < segments.shape[1]:
-        end = segments[1, cursor[0]]
-        position = max(cursor[1], segments[0, cursor[0]])
-        while position < end:
-            if found == spans.shape[1]:
-                cursor[1] = position
-                return found
-            spans[0, found] = position
-            position = next_cut(text, position, end, classes)
-            spans[1, found] = position
-            found += 1
-        stops[cursor[0]] = found
-        cursor[0] += 1
-        cursor[1] = 0
-    return found
 
 
 @inlined
@@ -207,7 +153,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
         while candidates != 0:
             at = count_trailing_zeros(candidates)
             candidates &= candidates - _ONE
-            length = _contraction(text, base + at, end)
+            length = contraction(text, base + at, end)
             if length > 0:
                 if at + 1 < 64:
                     cuts &= ~(_ONE << np.uint64(at + 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -69,9 +69,7 @@ class Scanner:
         return self._scan_regex(text, segments, regex.compile(self._pattern.regex))
 
     def _scan_gpt2(self, text: Text, segments: Int64s) -> Iterator[Batch]:
-        from dask_bpe.kernels import scan
-
-        kernel = scan.scan_gpt2_scalar if os.environ.get("DASK_BPE_SIMD") == "0" else scan.scan_gpt2
+        kernel = _gpt2_kernel()
         classes, cursor = code_point_classes(), self._cursor
         n_segments = segments.shape[1]
         stops = np.empty(n_segments, np.int64)
@@ -123,6 +121,16 @@ class Scanner:
             seen, at = stop, at + gap + width
         if seen < len(characters) and self._keep_all:
             raise _unmatched(at - start, characters[seen:])
+
+
+def _gpt2_kernel() -> Any:
+    if os.environ.get("DASK_BPE_SIMD") == "0":
+        from dask_bpe.kernels.scan_scalar import scan_gpt2_scalar
+
+        return scan_gpt2_scalar
+    from dask_bpe.kernels.scan import scan_gpt2
+
+    return scan_gpt2
 
 
 def _to_bytes(characters: str) -> bytes:

@@ -4,7 +4,8 @@
     scripts/bench --text english.txt --vocab gpt2/ --quick
 
 Every contestant works in a fresh process (`bench_peers.py`), on the same prefix of the text, cut where a
-document ends. `--vocab` is a folder with GPT-2's vocab.json, merges.txt and tokenizer.json. Memory is
+document ends. After a warm-up of each they take turns, run by run. `--vocab` is a folder with GPT-2's
+vocab.json, merges.txt and tokenizer.json. Memory is
 measured on a text chained from the files of `--chain` (default: the text); where they do not suffice they
 come once more with the case of every letter swapped, which makes other pre-tokens: no text is seen twice.
 """
@@ -26,7 +27,7 @@ from statistics import median
 from typing import Any
 
 import bench_report
-from bench_peers import CONTESTANTS, READ_BYTES, SEPARATOR, Task
+from bench_peers import CONTESTANTS, DONE, READ_BYTES, SEPARATOR, Task
 
 JOBS = ("train", "encode", "start", "memory")
 OURS = "dask_bpe"
@@ -40,7 +41,7 @@ class Bench:
         self.options = options
         self.folder = folder
 
-    def task(self, text: Path, runs: int) -> Task:
+    def task(self, text: Path) -> Task:
         """A task with an empty folder of its own."""
         scratch = Path(tempfile.mkdtemp(dir=self.folder))
         options = self.options
@@ -49,7 +50,6 @@ class Bench:
             vocabulary=str(options.vocab or ""),
             folder=str(scratch),
             vocab_size=options.vocab_size,
-            runs=runs,
             threads=os.cpu_count() or 1,
         )
 
@@ -63,34 +63,49 @@ class Bench:
         with (folder / "log").open("wb") as log:
             return subprocess.Popen(
                 [*command, job, peer, str(task_file), str(folder / "result.json")],
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
                 env=environment,
             )
 
     def collect(self, process: subprocess.Popen[bytes], task: Task) -> dict[str, Any]:
-        """Wait for the process and take its result; its files are deleted."""
+        """End the process and take its result; its files are deleted."""
         folder = Path(task.folder)
-        if process.wait() != 0:
+        process.communicate()
+        if process.returncode != 0:
             sys.exit(f"A benchmark process failed:\n{(folder / 'log').read_text(errors='replace')}")
         result: dict[str, Any] = json.loads((folder / "result.json").read_text())
         shutil.rmtree(folder)
         return result
 
-    def measure(self, job: str, text: Path, runs: int) -> dict[str, dict[str, Any]]:
-        """One job for each of its contestants, one after the other."""
-        results = {}
+    def measure(self, job: str, text: Path) -> dict[str, dict[str, Any]]:
+        """One job for each of its contestants. All warm up, then they take turns: the machine's speed drifts."""
+        options = self.options
+        running: dict[str, tuple[subprocess.Popen[bytes], Task]] = {}
+        runs = {}
         for peer in CONTESTANTS[job]:
-            if self.options.peers and not peer.startswith(OURS) and peer not in self.options.peers:
+            if options.peers is not None and not peer.startswith(OURS) and peer not in options.peers:
                 continue
             say(f"{job}: {peer}")
-            task = self.task(text, runs)
-            results[peer] = self.collect(self.launch(job, peer, task), task)
-        return results
+            task = self.task(text)
+            began = time.perf_counter()
+            running[peer] = self.launch(job, peer, task), task
+            wait_until_done(running[peer][0])
+            slow = time.perf_counter() - began > options.patience
+            runs[peer] = min(options.runs, options.slow_runs) if slow else options.runs
+        for turn in range(options.runs):
+            say(f"{job}: run {turn + 1} of {options.runs}")
+            for peer, (process, _) in running.items():
+                if turn < runs[peer] and process.poll() is None and process.stdin is not None:
+                    process.stdin.write(b"go\n")
+                    process.stdin.flush()
+                    wait_until_done(process)
+        return {peer: self.collect(process, task) for peer, (process, task) in running.items()}
 
     def seconds_to_first(self, job: str, peer: str, cache: Path | None, processes: int = 1) -> float:
         """Seconds from launching Python to the end of the job's first call, in the slowest process."""
-        tasks = [self.task(Path(), 0) for _ in range(processes)]
+        tasks = [self.task(Path()) for _ in range(processes)]
         began = time.time()
         running = [self.launch(job, peer, task, cache) for task in tasks]
         results = [self.collect(process, task) for process, task in zip(running, tasks, strict=True)]
@@ -126,11 +141,19 @@ class Bench:
             n_bytes = write_documents(text, chained(sources), megabytes * 10**6)
             for peer in [OURS, *(self.options.memory_peers or [])]:
                 say(f"memory: {peer}, {megabytes} MB")
-                task = self.task(text, 0)
+                task = self.task(text)
                 result = self.collect(self.launch("encode", peer, task), task)
                 rows.append({"peer": peer, "bytes": n_bytes, **pick(result, "first_seconds", "peak_memory")})
             text.unlink()
         return rows
+
+
+def wait_until_done(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a process's warm-up or timed run, or for its own end."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.decode(errors="replace").strip() == DONE:
+            return
 
 
 def pick(result: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -198,6 +221,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--megabytes", type=int, default=150, help="use a prefix of this size (150)")
     parser.add_argument("--vocab-size", type=int, default=32_000, help="ids to train (32000)")
     parser.add_argument("--runs", type=int, default=5, help="timed runs after the warm-up; the median counts (5)")
+    parser.add_argument("--patience", type=float, default=30, help="a slow contestant's warm-up takes longer (30 s)")
+    parser.add_argument("--slow-runs", type=int, default=1, help="timed runs of slow contestants (1)")
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), help="what to measure (all)")
     parser.add_argument("--peers", nargs="*", metavar="PEER", help="only these beside dask_bpe")
     parser.add_argument("--chain", nargs="+", type=Path, metavar="FILE", help="texts for the memory job")
@@ -231,7 +256,7 @@ def main() -> None:
         figures["options"] = {"vocab_size": options.vocab_size, "runs": options.runs}
         for job in ("train", "encode"):
             if job in options.jobs:
-                figures[job] = bench.measure(job, text, options.runs)
+                figures[job] = bench.measure(job, text)
         text.unlink()
         if "start" in options.jobs:
             figures["start"] = bench.starts(options.runs)

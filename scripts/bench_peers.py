@@ -3,7 +3,8 @@
     bench_peers.py JOB PEER TASK.json RESULT.json
 
 `CONTESTANTS[job][peer]` does the set-up and returns what is timed, a function of no arguments. The first call
-warms up; `runs` timed calls follow. Everybody reads the text from a file and may use all cores; every encoder
+warms up; a timed call follows for every line on standard input. Everybody reads the text from a file and
+may use all cores; every encoder
 writes the same to disk: uint16 ids, each document ended by the separator's id.
 """
 
@@ -33,6 +34,10 @@ Learned = list[bytes]
 Job = Callable[[], Any]
 
 
+# What a process says on a line of its own when its warm-up or a timed run is over.
+DONE = "--- done"
+
+
 @dataclass(frozen=True)
 class Task:
     """What to work on: the text ends with the separator; `vocabulary` is a folder with GPT-2's files."""
@@ -41,7 +46,6 @@ class Task:
     vocabulary: str
     folder: str
     vocab_size: int
-    runs: int
     threads: int
 
     def documents(self) -> Iterator[str]:
@@ -297,14 +301,17 @@ def main() -> None:
     first = time.perf_counter() - began
     # One job in a fresh process: the figure that a user sees. Later runs add what the allocator keeps.
     finished_at = time.time()
-    # One job in a fresh process: the figure that a user sees. Later runs add what the allocator keeps.
     peak = peak_memory()
-    seconds, cpu_seconds = [], []
-    for _ in range(task.runs):
+    seconds: list[float] = []
+    cpu_seconds: list[float] = []
+    # A line on standard input asks for a timed run, so that contestants can take turns; its end is the end.
+    print(DONE, flush=True)
+    while sys.stdin.readline():
         began, cpu_began = time.perf_counter(), time.process_time()
         made = run()
         seconds.append(time.perf_counter() - began)
         cpu_seconds.append(time.process_time() - cpu_began)
+        print(DONE, flush=True)
     outcome: dict[str, Any] = {
         "finished_at": finished_at,
         "first_seconds": first,

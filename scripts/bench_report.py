@@ -110,6 +110,7 @@ def _job_table(results: Figures, same: Any) -> str:
     rows = [
         [
             peer,
+            f"{len(result['seconds'])}",
             f"{result['median']:.2f}",
             f"{result['mb_per_s']:,.1f}",
             f"{result['ours_is_faster_by']:.2f}" if same(result) != OTHER_IDS else "-",
@@ -118,7 +119,7 @@ def _job_table(results: Figures, same: Any) -> str:
         ]
         for peer, result in results.items()
     ]
-    return _table(["", "s", "MB/s", "dask_bpe is faster by", "peak, MiB", "result"], rows)
+    return _table(["", "runs", "s", "MB/s", "dask_bpe is faster by", "peak, MiB", "result"], rows)
 
 
 def _same_ids(result: Figures) -> str:
@@ -135,11 +136,10 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _facts(figures: Figures) -> str:
-    where, corpus, options = figures["machine"], figures["corpus"], figures["options"]
+    where, corpus = figures["machine"], figures["corpus"]
     packages = ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
     return (
-        f"Median of {options['runs']} after a warm-up, each contestant in a fresh process;"
-        " peak: of the first job in it.\n"
+        "Medians after a warm-up, each contestant in a process of its own, taking turns; peak: of the first job.\n"
         f"`{figures['command']}`\n\n"
         f"{where['cpu']}, {where['cores']} cores, {where['memory_bytes'] / 2**30:.0f} GiB, {where['system']},"
         f" Python {where['python']}; load before: {where['load_before']:.1f}.\n"

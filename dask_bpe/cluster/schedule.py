@@ -54,7 +54,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
 
     if scheduler is None:
         with (
-            LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             yield client

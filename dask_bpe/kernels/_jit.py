@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import getpass
+import os
 import tempfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +27,28 @@ i64, u64, none = types.int64, types.uint64, types.void
 # Processes that start together on an empty cache wait here for the first one to compile, then load what
 # it wrote: four of them cost one compilation instead of four, and none reads an index that another is
 # halfway through replacing.
-_COMPILING = FileLock(Path(tempfile.gettempdir()) / f"dask_bpe-{getpass.getuser()}.lock")
+_USER = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
+_COMPILING = FileLock(Path(tempfile.gettempdir()) / f"dask_bpe-{_USER}.lock")
 
 
+@contextmanager
+def _one_process_at_a_time() -> Iterator[None]:
+    """Hold the lock; where there is no folder for it, go without: the cache stays right, work is done twice."""
+    try:
+        _COMPILING.acquire()
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        _COMPILING.release()
+
+
+_NO_CACHE = (
+    "numba finds no folder to keep compiled kernels in, so every process compiles them again, for 10 s:"
+    " set NUMBA_CACHE_DIR to a folder that can be written to"
+)
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
 # Nothing calls a step but kernels: without the wrappers for Python and C it compiles in two thirds of the time.
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -41,8 +63,15 @@ def kernel(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def compile_now(function: Callable[..., Any]) -> Any:
-        with _COMPILING:
-            return njit(result(*arguments), cache=True, no_cfunc_wrapper=True, **_FLAGS)(function)
+        signature = result(*arguments)
+        with _one_process_at_a_time():
+            try:
+                return njit(signature, cache=True, no_cfunc_wrapper=True, **_FLAGS)(function)
+            except RuntimeError as error:
+                if "no locator available" not in str(error):
+                    raise
+                warnings.warn(_NO_CACHE, RuntimeWarning, stacklevel=2)
+                return njit(signature, no_cfunc_wrapper=True, **_FLAGS)(function)
 
     return compile_now
 

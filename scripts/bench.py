@@ -222,7 +222,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--vocab-size", type=int, default=32_000, help="ids to train (32000)")
     parser.add_argument("--runs", type=int, default=5, help="timed runs after the warm-up; the median counts (5)")
     parser.add_argument("--patience", type=float, default=30, help="a slow contestant's warm-up takes longer (30 s)")
-    parser.add_argument("--slow-runs", type=int, default=1, help="timed runs of slow contestants (1)")
+    parser.add_argument(
+        "--slow-runs", type=int, default=1, help="timed runs of slow contestants (1); 0: their warm-up is the figure"
+    )
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), help="what to measure (all)")
     parser.add_argument("--peers", nargs="*", metavar="PEER", help="only these beside dask_bpe")
     parser.add_argument("--chain", nargs="+", type=Path, metavar="FILE", help="texts for the memory job")

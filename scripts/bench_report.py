@@ -110,7 +110,7 @@ def _job_table(results: Figures, same: Any) -> str:
     rows = [
         [
             peer,
-            f"{len(result['seconds'])}",
+            f"{len(result['seconds']) or 'first'}",
             f"{result['median']:.2f}",
             f"{result['mb_per_s']:,.1f}",
             f"{result['ours_is_faster_by']:.2f}" if same(result) != OTHER_IDS else "-",
@@ -139,7 +139,7 @@ def _facts(figures: Figures) -> str:
     where, corpus = figures["machine"], figures["corpus"]
     packages = ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
     return (
-        "Medians after a warm-up, each contestant in a process of its own, taking turns; peak: of the first job.\n"
+        "Medians after a warm-up, each contestant in a process of its own, taking turns ('first': timed once, without a\nwarm-up); peak: of the first job.\n"
         f"`{figures['command']}`\n\n"
         f"{where['cpu']}, {where['cores']} cores, {where['memory_bytes'] / 2**30:.0f} GiB, {where['system']},"
         f" Python {where['python']}; load before: {where['load_before']:.1f}.\n"

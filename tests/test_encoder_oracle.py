@@ -97,6 +97,16 @@ def test_tokenizer_is_the_oracle(drawn: tuple[Trained, str], texts: list[str | b
     assert tokenizer.encode_batch(texts) == [reference.encode(text, trained) for text in texts]
 
 
+@given(texts=st.lists(strategies.tied_text(300), min_size=1, max_size=2), size=st.integers(257, 300))
+@examples(0.5)
+def test_long_pretokens_are_the_oracle(texts: list[str], size: int) -> None:
+    """Beyond the length at which a search for the lowest rank gives way to a queue."""
+    trained = reference.train(reference.count([*texts, "aa"], None), size, pattern=None)
+    tokenizer = Tokenizer(vocabulary_of(trained))
+    for text in (*texts, "".join(texts), texts[0] * 3):
+        assert tokenizer.encode(text) == reference.encode(text, trained)
+
+
 @given(trained=arbitrary_vocabularies(), text=st.text("abc", max_size=40))
 @example(
     reference.vocabulary(
@@ -334,3 +344,20 @@ def test_a_stream_is_lazy(gpt2: Tokenizer) -> None:
 
     ids = gpt2.encode_iterable(endless())
     assert gpt2.decode([next(ids) for _ in range(50)]).startswith("and so it goes on and on\nand so")
+
+
+@pytest.mark.parametrize(
+    "line", ["自君之出矣，不復理殘機。\n", "自君之出矣，", "Все люди рождаются\n", "1,2,3\n", "});\n"]
+)
+def test_a_stream_is_lazy_in_any_script(line: str, gpt2: Tokenizer) -> None:
+    read = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal read
+        for read in range(1, 20_001):  # noqa: B007
+            yield line
+
+    ids = gpt2.encode_iterable(counted())
+    first = [next(ids) for _ in range(10)]
+    assert read < 20_000
+    assert [*first, *ids] == gpt2.encode(line * 20_000)

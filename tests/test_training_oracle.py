@@ -254,6 +254,15 @@ def test_the_course_interface_on_a_prefix_of_the_file(max_bytes: int, tmp_path: 
     )
 
 
+def test_a_prefix_that_ends_inside_a_character(tmp_path: Path) -> None:
+    """The file is valid, so nothing in it is invalid; what is left of the last character is not text."""
+    path = tmp_path / "corpus.txt"
+    path.write_bytes("ab 自君".encode())
+    for max_bytes, text in ((3, "ab "), (4, "ab "), (5, "ab "), (6, "ab 自"), (8, "ab 自"), (9, "ab 自君")):
+        expected = reference.train(reference.count([text]), 262)
+        assert dask_bpe.train_bpe(path, 262, [], max_bytes=max_bytes)[1] == expected.merge_bytes
+
+
 def huggingface(
     texts: Iterable[str], vocab_size: int, **options: Any
 ) -> tuple[tokenizers.Tokenizer, list[tuple[bytes, bytes]]]:

@@ -147,6 +147,10 @@ def test_counts_do_not_depend_on_blocks(case: str, block_bytes: int, tmp_path: P
     counts = dask_bpe.count_pretokens(write(tmp_path, text), special_tokens=special, block_bytes=block_bytes)
     assert counts.to_dict() == reference.count([text], special_tokens=special)
     assert counts.n_bytes == len(text.encode())
+    # Every special token cuts the text and ends a document when it is counted.
+    pieces = [piece for piece, _ in reference.cut(text, special)]
+    ends = [piece in special for piece in pieces]
+    assert counts.n_documents == sum(ends) + (not ends[-1])
 
 
 @pytest.mark.parametrize("fmt", ["bin", "parquet"])
@@ -168,6 +172,7 @@ def test_the_token_stream_does_not_depend_on_blocks(case: str, block_bytes: int,
     assert_encoded(tmp_path / "out", [text], tokenizer, separator)
     assert report.n_tokens == len(tokenizer.encode(text))
     assert report.n_bytes == len(text.encode())
+    assert report.n_documents == len(documents_of([text], tokenizer, separator))
     assert report.max_id == max(tokenizer.encode(text))
 
 
@@ -279,6 +284,25 @@ def test_any_text_in_any_blocks(data: st.DataObject, tmp_path_factory: pytest.Te
     fmt = data.draw(st.sampled_from(["bin", "parquet"]))
     dask_bpe.encode_corpus(paths, tokenizer, folder / "out", format=fmt, separator=special[0], block_bytes=block_bytes)
     assert_encoded(folder / "out", [text], tokenizer, special[0])
+
+
+@pytest.mark.parametrize("script", ["english", "chinese", "chinese without spaces", "russian", "code", "numbers"])
+def test_a_document_in_any_script_is_divided(script: str, alice: str, poems: str, tmp_path: Path) -> None:
+    """A document larger than a block is no task of its own: neither time nor memory would be bounded."""
+    text = {
+        "english": alice,
+        "chinese": poems,
+        "chinese without spaces": poems.replace("\n", ""),
+        "russian": "Все люди рождаются свободными и равными в своём достоинстве и правах.\n" * 300,
+        "code": 'x = {\n    "a": [1, 2],\n}\n' * 1000,
+        "numbers": "1,2,3\n" * 4000,
+    }[script]
+    (tmp_path / "text").mkdir()
+    paths = write(tmp_path / "text", text)
+    tokenizer = crossing([text[:300]], [])
+    report = dask_bpe.encode_corpus(paths, tokenizer, tmp_path / "out", block_bytes=2000)
+    assert_encoded(tmp_path / "out", [text], tokenizer, None)
+    assert report.n_shards > len(text.encode()) / 2000 / 2
 
 
 @given(data=st.data())

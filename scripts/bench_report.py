@@ -139,7 +139,8 @@ def _facts(figures: Figures) -> str:
     where, corpus = figures["machine"], figures["corpus"]
     packages = ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
     return (
-        "Medians after a warm-up, each contestant in a process of its own, taking turns ('first': timed once, without a\nwarm-up); peak: of the first job.\n"
+        "Medians after a warm-up, each contestant in a process of its own, taking turns ('first': timed once,"
+        " without a warm-up); peak: of the first job.\n"
         f"`{figures['command']}`\n\n"
         f"{where['cpu']}, {where['cores']} cores, {where['memory_bytes'] / 2**30:.0f} GiB, {where['system']},"
         f" Python {where['python']}; load before: {where['load_before']:.1f}.\n"

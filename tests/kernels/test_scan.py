@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strategies
 from dask_bpe.kernels.scan import MARGIN, scan_gpt2
 from dask_bpe.kernels.scan_scalar import scan_gpt2_scalar
 from dask_bpe.pretokenize.classes import code_point_classes

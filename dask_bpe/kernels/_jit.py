@@ -87,5 +87,5 @@ def step(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A `step` so short and hot that it must not become a call: LLVM left `pack` out of line, at 8 ns each."""
+    """A `step` so short and hot that it must not become a call, which LLVM made of `table.pack`."""
     return njit(forceinline=True, **_FLAGS, **_NO_WRAPPERS)(function)

@@ -32,7 +32,7 @@ BATCH = 256
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
 CACHED_BYTES = 128
 # Pre-tokens up to this length find their best pair by looking at all of them, longer ones by a heap.
-# The scan is quadratic and has no upkeep: it wins up to about 100 bytes.
+# The scan is quadratic and has no upkeep; tiktoken changes over at 100 bytes.
 SCANNED_BYTES = 64
 
 # Words of a line of the front table: two entries.

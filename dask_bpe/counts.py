@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.errors import ParameterError, VocabularyError
+from dask_bpe.errors import ParameterError, VocabularyError, whole_number
 from dask_bpe.io import columns
 from dask_bpe.kernels import count as kernels
 from dask_bpe.kernels import memory, sort, table
@@ -84,7 +84,7 @@ class PretokenCounts:
         counts: Mapping[bytes, int] | Mapping[str, int],
         *,
         pattern: str | None = "gpt2",
-        special_tokens: Iterable[str] = (),
+        special_tokens: Sequence[str] = (),
     ) -> PretokenCounts:
         """Counts that another program has made; the order of the mapping is that of first occurrence.
 
@@ -97,14 +97,13 @@ class PretokenCounts:
         for string, number in zip(strings, counts.values(), strict=True):
             if not string:
                 raise ParameterError("a pre-token is empty: leave it out")
-            if number != int(number) or not 0 < number < 1 << 62:
-                raise ParameterError(f"pre-token {string!r} has the count {number}: a positive integer was expected")
+            whole_number(f"the count of {string!r}", number)
         table_ = CountTable()
         numbers = np.array([int(number) for number in counts.values()], np.int64)
         table_.add_strings(Ragged.from_list(strings), numbers, np.arange(len(strings), dtype=np.int64))
         return table_.freeze(
             pattern=get_pattern(pattern).spec,
-            special_tokens=SpecialTokens(tuple(special_tokens)).tokens,
+            special_tokens=SpecialTokens(special_tokens).tokens,
             n_bytes=int(sum(len(s) * int(n) for s, n in zip(strings, numbers, strict=True))),
         )
 
@@ -140,11 +139,25 @@ class PretokenCounts:
             When the file is missing, damaged or something else.
         """
         data, about = columns.read(path, FORMAT, VERSION, ("pretoken", "count", "first"))
-        strings, counts, first = data["pretoken"], data["count"], data["first"]
+        try:
+            return cls._checked(data["pretoken"], data["count"], data["first"], about)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise VocabularyError(f"{path}: is damaged ({error}): count the text again") from error
+
+    @classmethod
+    def _checked(cls, strings: Ragged, counts: Int64s, first: Int64s, about: Mapping[str, Any]) -> PretokenCounts:
+        if not isinstance(strings, Ragged) or isinstance(counts, Ragged) or isinstance(first, Ragged):
+            raise ValueError("a column has the wrong type")
         if len(counts) and (int(counts.min()) < 1 or int(np.diff(strings.offsets).min()) < 1):
-            raise VocabularyError(f"{path}: holds a count below 1 or an empty pre-token: count the text again")
-        specials = tuple(about["special_tokens"])
-        return cls(strings, counts, first, get_pattern(about["pattern"]).spec, specials, *about["totals"])
+            raise ValueError("a count is below 1 or a pre-token is empty")
+        if not np.array_equal(np.sort(first), np.arange(len(first))):
+            raise ValueError("the order of first occurrence is not 0, 1, 2 ...")
+        if not np.array_equal(_sorted_order(strings), np.arange(len(strings))):
+            raise ValueError("the pre-tokens are not in order")
+        n_bytes, n_documents, n_invalid = (whole_number("a total", total, 0) for total in about["totals"])
+        specials = SpecialTokens(about["special_tokens"]).tokens
+        pattern = get_pattern(about["pattern"]).spec
+        return cls(strings, counts, first, pattern, specials, n_bytes, n_documents, n_invalid)
 
     def ranked(self) -> PretokenCounts:
         """The same counts with `first` numbered 0, 1, 2 ...: what depends on no position in any file."""

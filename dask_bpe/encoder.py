@@ -24,6 +24,9 @@ Ids = npt.NDArray[np.uint32]
 # that is full is enlarged, at its limit emptied.
 _FRONT_LINES, _FIRST, _MOST = 1 << 14, 1 << 16, 1 << 21
 
+# Scratch arrays for pre-tokens up to this length, 52 bytes a byte, are kept from call to call.
+_KEPT_SCRATCH = 1 << 16
+
 NOTHING = encode.NOTHING
 _NOTHING_AFTER = np.empty(0, np.uint32)
 _MAKING = threading.Lock()
@@ -80,10 +83,9 @@ class Encoder:
             workspace = self._idle.pop()
         except IndexError:
             workspace = _Workspace(Scanner(self._pattern, keep_all=True))
-        try:
-            written = workspace.encode(text, segments, after, self._byte_ids, self._pairs, out, offsets)
-        finally:
-            self._idle.append(workspace)
+        written = workspace.encode(text, segments, after, self._byte_ids, self._pairs, out, offsets)
+        # Only a workspace whose call went well is used again: a MemoryError may leave one half made.
+        self._idle.append(workspace.shrunk())
         return out[:written], offsets
 
 
@@ -105,10 +107,16 @@ class _Workspace:
         self._make_cache(_FIRST)
 
     def _resize_scratch(self, length: int) -> None:
-        self._ids = np.empty(length, np.uint32)
-        self._best = np.empty(length, np.uint64)
-        self._links = np.empty(2 * length, np.int64)
-        self._heap = np.empty(3 * length, np.uint64)
+        # All or none: the kernel looks at the length of one of them.
+        scratch = np.empty(length, np.uint32), np.empty(length, np.uint64)
+        links, heap = np.empty(2 * length, np.int64), np.empty(3 * length, np.uint64)
+        self._ids, self._best, self._links, self._heap = *scratch, links, heap
+
+    def shrunk(self) -> _Workspace:
+        """This workspace, without the scratch arrays of a pre-token that was extraordinarily long."""
+        if len(self._ids) > _KEPT_SCRATCH:
+            self._resize_scratch(encode.CACHED_BYTES)
+        return self
 
     def _make_cache(self, slots: int) -> None:
         """An empty cache of so many slots, with room for what fills them up to 5/8: a string of 16 bytes or more

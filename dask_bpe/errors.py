@@ -15,6 +15,8 @@ command line ends with.
 
 from __future__ import annotations
 
+import operator
+
 
 class BpeError(Exception):
     """Root of every error that dask_bpe raises on purpose."""
@@ -50,3 +52,20 @@ class ClusterError(BpeError):
     """The Dask cluster cannot be reached or has no workers."""
 
     exit_code = 3
+
+
+def whole_number(name: str, value: object, least: int = 1) -> int:
+    """The value of an argument if it is a whole number of at least `least`, and below 2**62.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ParameterError(f"{name} is {value!r}, of type {type(value).__name__}: a whole number was expected")
+    number = operator.index(value)
+    if not least <= number < 1 << 62:
+        raise ParameterError(
+            f"{name} is {value!r}: {least} or more was expected" + (", below 2**62" if number >= least else "")
+        )
+    return number

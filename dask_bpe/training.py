@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.counts import PretokenCounts
-from dask_bpe.errors import ParameterError
+from dask_bpe.errors import ParameterError, whole_number
 from dask_bpe.interchange.gpt2 import CHARACTER_OF_BYTE
 from dask_bpe.kernels import candidates, merge
 from dask_bpe.pretokenize import SpecialTokens
@@ -108,8 +108,10 @@ def fit(
         For a rule that is not known, or a number that is out of range.
     """
     view = progress or Progress()
-    specials = counts.special_tokens if special_tokens is None else tuple(special_tokens)
+    specials = SpecialTokens(counts.special_tokens if special_tokens is None else special_tokens).tokens
     check_rules(vocab_size, specials, ties, min_frequency, max_token_length)
+    # Every merge shortens a pre-token: a small corpus can't fill a large vocabulary.
+    vocab_size = min(vocab_size, 257 + len(specials) + len(counts.strings.values))
     merger = Merger(counts, vocab_size, specials, ties, min_frequency, max_token_length)
     view.start("merging", merger.wanted, "merges")
     state = merge.DONE
@@ -134,18 +136,18 @@ def check_rules(
     ------
     ParameterError
     """
-    n_special = len(SpecialTokens(tuple(special_tokens)).tokens)
+    n_special = len(SpecialTokens(special_tokens).tokens)
     if ties not in TIE_RULES:
         raise ParameterError(f"unknown tie rule {ties!r}: known are {', '.join(TIE_RULES)}")
-    if vocab_size != int(vocab_size) or not 256 + n_special <= vocab_size < 1 << 31:
+    whole_number("vocab_size", vocab_size, -(1 << 31))
+    if vocab_size < 256 + n_special:
         raise ParameterError(
             f"vocabulary size {vocab_size} cannot hold the 256 bytes and {n_special} special tokens:"
-            f" give at least {256 + n_special} (and less than 2**31)"
+            f" give at least {256 + n_special}"
         )
-    if min_frequency < 1:
-        raise ParameterError(f"min_frequency is {min_frequency}: 1 or more was expected")
-    if max_token_length is not None and max_token_length < 1:
-        raise ParameterError(f"max_token_length is {max_token_length}: 1 byte or more, or None, was expected")
+    whole_number("min_frequency", min_frequency)
+    if max_token_length is not None:
+        whole_number("max_token_length", max_token_length)
 
 
 class Merger:
@@ -200,6 +202,8 @@ class Merger:
             in_order = counts.in_order_of_first()
             strings, self._weights = in_order.strings, in_order.counts
         n = len(strings.values) + len(strings) + 1
+        if float(np.dot(np.diff(strings.offsets).astype(np.float64), self._weights)) >= 2.0**62:
+            raise ParameterError("the counts add up to more bytes than 64 bits can count: divide them all by a number")
         if n >= 1 << 32:
             raise ParameterError(
                 f"{len(strings):,} distinct pre-tokens of {len(strings.values):,} bytes are more than the merge"

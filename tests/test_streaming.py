@@ -47,10 +47,10 @@ def test_surrogates_in_a_long_chunk() -> None:
         ([], ["one two", " three"], ["one", " two", " three"]),
         (["<|a|>"], ["one<|a|>", "two"], ["one<|a|>", "two"]),
         (["<|a|>"], ["one<|a", "|>two", " x"], ["one<|a|>", "two", " x"]),
-        (["<|a|>"], ["one two <|a", "b|>"], ["one", " two <|ab|>"]),
+        (["<|a|>"], ["one two <|a", "b|>"], ["one two", " <|ab", "|>"]),
         # A longer special token may still come: then it does, then it does not.
         (["<b>", "<b><c>"], ["<b>", "<c>", "x"], ["<b><c>", "x"]),
-        (["<b>", "<b><c>"], ["one<b>", "<d>", "x"], ["one<b>", "<d>x"]),
+        (["<b>", "<b><c>"], ["one<b>", "<d>", "x"], ["one<b><d", ">", "x"]),
         (["<b>", "<b> y"], ["one two<", "b> ", "x"], ["one", " two<b>", " x"]),
         # One that reaches further may begin earlier.
         (["bc", "abcd"], ["abc", "x"], ["abc", "x"]),

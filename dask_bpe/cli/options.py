@@ -124,6 +124,8 @@ def new_file(path: str, force: bool) -> None:
     file = Path(path)
     if file.is_dir():
         raise OutputError(f"{path} is a folder; give the name of a file")
+    if file.exists() and not file.is_file():
+        raise OutputError(f"{path} is a device, not a file; give the name of a file")
     if file.exists() and not force:
         raise OutputError(f"{path} exists already; give another name, or --force to replace it")
     if not file.parent.is_dir():

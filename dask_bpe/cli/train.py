@@ -66,8 +66,13 @@ def command(
         raise click.UsageError("Give either SOURCE or --from-counts: the text, or what was counted in it.")
     for path in filter(None, (out, save_counts)):
         new_file(path, force)
+    if save_counts == out:
+        raise click.UsageError("--out and --save-counts name the same file.")
 
     import dask_bpe
+    from dask_bpe.training import check_rules
+
+    check_rules(vocab_size, special_tokens, **rules)
 
     began = time.perf_counter()
     with work.begin() as (client, progress):

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.errors import InputError, ParameterError
+from dask_bpe.errors import InputError, ParameterError, whole_number
 from dask_bpe.io import utf8
 from dask_bpe.io.source import TextFile, read_range
 from dask_bpe.pretokenize import SpecialTokens, get_pattern
@@ -100,12 +100,10 @@ def block_size(total: int, n_threads: int, asked: int | None) -> int:
     Raises
     ------
     ParameterError
-        When `asked` is less than 1.
+        When `asked` is not a whole number of at least 1.
     """
     if asked is not None:
-        if asked < 1:
-            raise ParameterError(f"block_bytes is {asked}: at least one byte was expected")
-        return int(asked)
+        return whole_number("block_bytes", asked)
     usual = min(max(total // (4 * n_threads), _LEAST), _USUAL)
     return min(max(usual, total // _MANY_BLOCKS), _MOST)
 
@@ -116,10 +114,22 @@ def divide(files: Iterable[TextFile], size: int, limit: int | None = None) -> li
     origin = 0
     for file in files:
         end = file.size if limit is None else min(file.size, limit - origin)
+        if 0 < end < file.size:
+            end = _character_start(file.path, end)
         for start in range(0, max(end, 0), size):
             blocks.append(Block(len(blocks), file.path, end, start, min(start + size, end), origin))
         origin += file.size
     return blocks
+
+
+def _character_start(path: str, position: int) -> int:
+    """The last position up to `position` where a character of a file starts, if it is within reach."""
+    start = max(position - 3, 0)
+    before = read_range(path, start, position + 1)
+    for at in range(len(before) - 1, -1, -1):
+        if before[at] & 0xC0 != 0x80:
+            return start + at
+    return position
 
 
 def load(block: Block, reading: Reading) -> Content:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import dask.bag as db
@@ -12,7 +12,7 @@ import numpy as np
 from dask_bpe.cluster import blocks, schedule
 from dask_bpe.cluster.blocks import Block, Content, Errors, Reading
 from dask_bpe.counts import CountTable, PretokenCounts, combine
-from dask_bpe.errors import InputError, ParameterError
+from dask_bpe.errors import InputError, whole_number
 from dask_bpe.io.source import list_files
 from dask_bpe.pretokenize import Scanner, SpecialTokens, get_pattern
 from dask_bpe.progress import Progress
@@ -63,8 +63,7 @@ def count_pretokens(
     ------
     InputError, ParameterError, PatternError, ClusterError
     """
-    if split_every < 2:
-        raise ParameterError(f"split_every is {split_every}: 2 or more was expected")
+    whole_number("split_every", split_every, 2)
     specials = SpecialTokens(special_tokens)
     spec = get_pattern(pattern).spec
     everything = frozenset(range(len(specials.tokens)))
@@ -75,12 +74,10 @@ def count_pretokens(
         return _count_bag(source, reading, split_every, client, view)
     paths = as_paths(source)
     if paths is None:
-        return _count_texts(cast("Iterable[str]", source), reading, view)
+        return _count_texts(source, reading, view)
     files = list_files(paths)
     total = sum(file.size for file in files)
-    if max_bytes is not None:
-        if max_bytes < 1:
-            raise ParameterError(f"max_bytes is {max_bytes}: at least one byte was expected")
+    if max_bytes is not None and whole_number("max_bytes", max_bytes):
         total = min(total, max_bytes)
     size = blocks.block_size(total, schedule.n_threads(client), block_bytes)
     parts = blocks.divide(files, size, max_bytes)
@@ -93,6 +90,16 @@ def count_pretokens(
 def as_paths(source: Source) -> Paths | None:
     """The source if it is a path or a list of paths; None if it gives documents."""
     return source if isinstance(source, str | os.PathLike | list | tuple) else None
+
+
+def as_documents(texts: Source) -> Iterator[str]:
+    """The documents of a source that is neither paths nor a bag. Raises InputError when it has none."""
+    try:
+        return iter(cast("Iterable[str]", texts))
+    except TypeError:
+        raise InputError(
+            f"a source of type {type(texts).__name__} holds no text: give paths, a bag or an iterable of str"
+        ) from None
 
 
 def _add_up(counted: db.Bag, split_every: int, client: Client | None) -> PretokenCounts:
@@ -152,13 +159,8 @@ def _count_partition(texts: Iterable[str], numbers: Iterable[int], reading: Read
     return [_count_documents(texts, reading, lambda n: schedule.report(job, n), number << _PARTITION)]
 
 
-def _count_texts(texts: Iterable[str], reading: Reading, progress: Progress) -> PretokenCounts:
-    try:
-        documents = iter(texts)
-    except TypeError:
-        raise InputError(
-            f"a source of type {type(texts).__name__} holds no text: give paths, a bag or an iterable of str"
-        ) from None
+def _count_texts(texts: Source, reading: Reading, progress: Progress) -> PretokenCounts:
+    documents = as_documents(texts)
     progress.start("counting", None, "B")
     counts = _count_documents(documents, reading, lambda n: progress.advance("counting", n), 0)
     progress.finish("counting")

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import dask
 import dask.bag as db
@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from dask_bpe.cluster import blocks, schedule
 from dask_bpe.cluster.blocks import Block, Content, Errors, Reading
-from dask_bpe.cluster.count import Source, as_paths
+from dask_bpe.cluster.count import Source, as_documents, as_paths
 from dask_bpe.encoder import NOTHING, Encoder
 from dask_bpe.errors import InputError, ParameterError
-from dask_bpe.io.manifest import Manifest, clear_output, prepare_output
+from dask_bpe.io.manifest import Manifest, clear_output, clear_temporary, prepare_output
 from dask_bpe.io.shards import Shard, Span, open_writer, writer_class
 from dask_bpe.io.source import list_files
 from dask_bpe.progress import Progress
@@ -119,6 +119,8 @@ def encode_corpus(
         Nothing is left in `out` then.
     """
     began = time.perf_counter()
+    if not isinstance(tokenizer, Tokenizer):
+        raise ParameterError(f"tokenizer is of type {type(tokenizer).__name__}: a Tokenizer was expected")
     vocabulary = tokenizer.vocabulary
     writer_class(format)
     output_dtype = _checked_dtype(dtype, vocabulary)
@@ -133,6 +135,7 @@ def encode_corpus(
     size = blocks.block_size(total, schedule.n_threads(client), block_bytes) if files else blocks.TEXTS_BYTES
     reading = Reading(vocabulary.pattern, specials, separators, errors, size)
     separator_id = None if which is None else vocabulary.special_tokens[specials[which]]
+    documents = as_documents(source) if paths is None and not isinstance(source, db.Bag) else iter(())
     folder, made = prepare_output(out)
     target = _Output(folder, format, output_dtype, separator_id)
     try:
@@ -142,12 +145,13 @@ def encode_corpus(
             elif isinstance(source, db.Bag):
                 parts = _encode_bag(source, reading, vocabulary, target, job, client)
             else:
-                parts = _encode_texts(cast("Iterable[str]", source), reading, vocabulary, target, job)
+                parts = _encode_texts(documents, reading, vocabulary, target, job)
         shards = tuple(part.shard for part in parts if part.shard is not None)
         if not shards:
             raise InputError("the source holds no text: there is nothing to encode")
         options = {"separator": None if which is None else specials[which], "errors": errors}
         manifest = Manifest(format, output_dtype, vocabulary.fingerprint(), len(vocabulary), options, shards)
+        clear_temporary(folder)  # of workers that died: their tasks were done again
         manifest.write(folder)
     except BaseException:
         clear_output(folder, made=made)
@@ -259,7 +263,7 @@ def _encode_partition(
 ) -> list[_Part]:
     (number,) = numbers
     documents = list(texts)
-    size = 4 * sum(map(len, documents)) + 1  # one content, one shard
+    size = 1 << 62  # one content, one shard
     with schedule.task(job):
         return [
             _write_shard(_text_ids(content, vocabulary, target), content, number, vocabulary, target, job, ())

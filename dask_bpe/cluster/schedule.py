@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import signal
 import sys
 import threading
 import uuid
@@ -57,12 +59,18 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
             LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
-            yield client
+            # On Ctrl-C this process ends the cluster; workers that hear it too only add their tracebacks.
+            client.run(signal.signal, signal.SIGINT, signal.SIG_IGN)
+            try:
+                yield client
+            except KeyboardInterrupt:
+                logging.getLogger("distributed").setLevel(logging.CRITICAL)
+                raise
         return
     target = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
     try:
         client = Client(**target, timeout=_SECONDS_TO_CONNECT)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AssertionError) as error:
         raise ClusterError(f"no Dask scheduler answers at {scheduler}: {_first_line(error)}") from error
     with client:
         yield client
@@ -81,8 +89,8 @@ def active_client(client: Client | None) -> Client | None:
             client = _default_client()
         if client is None:
             return None
-    if isinstance(client, str):
-        raise ParameterError(f"client is the text {client!r}: give a distributed.Client, or use connect()")
+    if not hasattr(client, "wait_for_workers"):
+        raise ParameterError(f"client is {client!r}: a distributed.Client was expected")
     try:
         client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
     except TimeoutError as error:

@@ -48,6 +48,9 @@ class AtomicFile(io.RawIOBase):
         self._hash = hashlib.sha256() if checksum else None
         self._durable = durable
         self._temporary = f"{self.path}{TEMPORARY_MARK}{uuid.uuid4().hex[:12]}"
+        local = Path(self.path)
+        if not paths.is_remote(self.path) and local.exists() and not (local.is_file() or local.is_dir()):
+            raise OutputError(f"{self.path} is a device, not a file; give the name of a file")
         with self._errors():
             if paths.is_remote(self._temporary):
                 fs, inner = paths.filesystem(self._temporary)

@@ -33,7 +33,13 @@ def write(path: str | PathLike[str], columns: Mapping[str, Column], about: Mappi
     fields = [pa.field(name, array.type, nullable=False) for name, array in zip(columns, arrays, strict=True)]
     schema = pa.schema(fields, metadata={_KEY: json.dumps(dict(about)).encode()})
     with atomic_write(path) as file:
-        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), file, row_group_size=_ROWS, compression="zstd")
+        pq.write_table(
+            pa.Table.from_arrays(arrays, schema=schema),
+            file,
+            row_group_size=_ROWS,
+            compression="zstd",
+            write_page_checksum=True,
+        )
 
 
 def read(
@@ -48,14 +54,16 @@ def read(
     """
     try:
         with paths.open_to_read(paths.normalise(path)) as file:
-            table = pq.read_table(pa.PythonFile(file, mode="r"))
+            table = pq.read_table(pa.PythonFile(file, mode="r"), page_checksum_verification=True)
         about = json.loads((table.schema.metadata or {}).get(_KEY, b"{}"))
         if about.get("format") != expected:
             raise VocabularyError(f"{path}: is Parquet, but not of the format {expected!r}")
         if not 1 <= about["version"] <= version:
             raise VocabularyError(f"{path}: is of version {about['version']}; this dask_bpe reads up to {version}")
+        if any(table.column(name).null_count for name in names):
+            raise ValueError("a value is missing")
         return {name: _from_arrow(table.column(name)) for name in names}, about
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except (OSError, pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
         raise VocabularyError(f"{path}: cannot be read as {expected!r}: {paths.one_line(error)}") from error
 
 

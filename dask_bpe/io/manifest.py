@@ -148,8 +148,8 @@ def prepare_output(folder: str | os.PathLike[str]) -> tuple[str, bool]:
     already, is not a folder, or refuses.
     """
     path = paths.normalise(folder)
-    made = not paths.is_remote(path) and not Path(path).exists()
     try:
+        made = not paths.is_remote(path) and not Path(path).exists()
         if paths.is_remote(path):
             fs, inner = paths.filesystem(path)
             fs.makedirs(inner, exist_ok=True)
@@ -181,6 +181,17 @@ def clear_output(folder: str | os.PathLike[str], *, made: bool = False) -> None:
             Path(path).rmdir()
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise OutputError(f"cannot clear {path}: {paths.one_line(error)}") from error
+
+
+def clear_temporary(folder: str | os.PathLike[str]) -> None:
+    """Delete our temporary files from a folder in which nobody writes any more. Raises OutputError."""
+    path = paths.normalise(folder)
+    try:
+        for name in paths.list_names(path):
+            if TEMPORARY_MARK in name and _OURS.fullmatch(name):
+                paths.remove(paths.join(path, name))
     except OSError as error:
         raise OutputError(f"cannot clear {path}: {paths.one_line(error)}") from error
 

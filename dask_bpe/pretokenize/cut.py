@@ -2,11 +2,13 @@
 
 A cut is a position at which a text can be taken apart without changing a single pre-token or special
 token: the end of a separator (a document starts there), or a place inside a document where the pattern
-starts a pre-token whatever stands around it. For GPT-2's pattern the latter is an ASCII letter or digit, a
-space, an ASCII letter; other patterns and whole documents are cut at separators only.
+starts a pre-token whatever stands around it, and no special token is near. For GPT-2's pattern that is
+where the class of characters changes and the one before is no white space (`kernels.special`); other patterns
+and whole documents are cut at separators only.
 
-Every worker finds the cuts at both ends of its own block by reading a little around them. Whoever asks
-for the cut at a position gets the same answer, so blocks tile the text.
+Every worker finds the cuts at both ends of its own block by reading a little around them. Whether a position is
+a cut depends on the text alone, not on where the search began: whoever asks gets the same answer, and blocks
+tile the text.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dask_bpe.pretokenize.classes import code_point_classes
 from dask_bpe.pretokenize.patterns import Pattern
 from dask_bpe.pretokenize.special import SpecialTokens
 
 Text = npt.NDArray[np.uint8]
-_WINDOW = 1 << 16
+# Bytes of a look around a position; later looks of the same search are twice as wide, up to the widest.
+_WINDOW, _WIDEST = 1 << 16, 1 << 24
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ def last_safe_cut(text: Text, pattern: Pattern) -> int:
         return 0
     from dask_bpe.kernels.special import last_certain_cut_gpt2
 
-    return max(int(last_certain_cut_gpt2(text)), 0)
+    return max(int(last_certain_cut_gpt2(text, code_point_classes())), 0)
 
 
 @dataclass(frozen=True)
@@ -67,79 +71,75 @@ class Cutter:
         """The cut for a nominal block end: the first document start within `patience`, else the first cut."""
         if position <= 0:
             return Cut(0, True)
-        if position >= self.size or not (self.separators or self.pattern.name == "gpt2"):
+        if position >= self.size:
             return Cut(self.size, True)
-        inside: int | None = None
-        start = self._in_step(position)
-        width = _WINDOW
-        while start < self.size:
-            stop = min(start + width, self.size)
-            document, certain, start = self._look(start, stop, position)
-            inside = certain if inside is None else inside
-            if document is not None and (document <= position + self.patience or inside is None):
-                return Cut(document, True)
-            if document is not None and inside is not None:
-                return Cut(document, True) if document < inside else Cut(inside, False)
-            if inside is not None and start > position + self.patience:
+        document = self._document_start(position, position + self.patience)
+        if document is None:
+            inside = self._certain_cut(position)
+            document = self._document_start(position, self.size if inside is None else inside)
+            if document is None and inside is not None:
                 return Cut(inside, False)
-            width = min(2 * width, 1 << 24)
-        return Cut(self.size, True) if inside is None else Cut(inside, False)
+        return Cut(self.size if document is None else document, True)
 
-    def _look(self, start: int, stop: int, position: int) -> tuple[int | None, int | None, int]:
-        """First document start and first certain cut at or after `position` in a window, and where to go on.
+    def _document_start(self, position: int, limit: int) -> int | None:
+        """The end of the first separator that ends at `position` or later, but not after `limit`."""
+        if not self.separators:
+            return None
+        start, width = self._in_step(position), _WINDOW
+        while start < min(self.size, limit):
+            stop = min(start + width, self.size)
+            text = self.read(start, min(stop + self.specials.longest, self.size))
+            last = start
+            for at, end, which in zip(
+                *(found.tolist() for found in self.specials.find(text, 0, len(text))), strict=True
+            ):
+                if start + at >= stop:
+                    break
+                last = start + end
+                if which in self.separators and last >= position:
+                    return last if last <= limit else None
+            start, width = max(stop, last), min(2 * width, _WIDEST)
+        return None
 
-        `start` lies inside no special token. The window goes on as far as a special token may reach.
-        """
-        last = stop == self.size
-        end = self.size if last else min(stop + self.specials.longest, self.size)
-        text = self.read(start, min(end + 1, self.size))
-        starts, ends, index = self.specials.find(text, 0, end - start)
-        if not last:
-            # Those that start beyond the window belong to the next one.
-            inside = starts < stop - start
-            starts, ends, index = starts[inside], ends[inside], index[inside]
-        document = None
-        for to, which in zip(ends.tolist(), index.tolist(), strict=True):
-            if which in self.separators and start + to >= position:
-                document = start + to
-                break
-        resume = self.size if last else start + max(stop - start, int(ends[-1]) if len(ends) else 0)
-        certain = self._first_certain(text, max(position - start, 1), resume - start, starts, ends)
-        return document, None if certain is None else start + certain, resume
+    def _in_step(self, position: int) -> int:
+        """The last place up to `position` that no special token reaches over: looking from there on, `find`
+        chooses those that it chooses in the whole text."""
+        lookback = 4 * self.specials.longest
+        while True:
+            start = max(position - lookback, 0)
+            text = self.read(start, min(position + self.specials.longest, self.size))
+            free = np.flatnonzero(~self.specials.reach(text, edges=False)[: position - start + 1])
+            # The first bytes may lie in one that begins before them.
+            free = free[free >= (self.specials.longest if start else 0)]
+            if len(free):
+                return start + int(free[-1])
+            if start == 0:
+                return 0
+            lookback *= 4
 
-    def _first_certain(
-        self, text: Text, low: int, high: int, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
-    ) -> int | None:
-        """First place from `low` to `high` where the pattern cuts for certain, outside the special tokens.
-
-        A special token next to it would end the text there, which is why its first byte may not be the
-        letter after the space, nor its last one the letter before.
-        """
+    def _certain_cut(self, position: int) -> int | None:
+        """The first place at `position` or later where the pattern cuts for certain and no special token is near."""
         if self.pattern.name != "gpt2":
             return None
         from dask_bpe.kernels.special import first_certain_cut_gpt2
 
-        at = low
-        for begin, end in [*zip(starts.tolist(), ends.tolist(), strict=True), (high, high)]:
-            if begin > at:
-                cut = int(first_certain_cut_gpt2(text, at, min(begin - 1, high) if begin < high else high))
-                if cut >= 0:
-                    return cut
-            at = max(at, end + 1)
+        start, width = position, _WINDOW
+        while start < self.size:
+            stop = min(start + width, self.size)
+            # A character around a cut has up to four bytes.
+            base = max(start - 4, 0)
+            text = self.read(base, min(stop + 4, self.size))
+            at = start - base
+            while (at := int(first_certain_cut_gpt2(text, at, stop - base, code_point_classes()))) >= 0:
+                if not self._touches_special(base + at):
+                    return base + at
+                at += 1
+            start, width = stop, min(2 * width, _WIDEST)
         return None
 
-    def _in_step(self, position: int) -> int:
-        """The last place up to `position` that no special token reaches over, whether `find` chooses it or not."""
-        reach = self.specials.longest
-        if reach <= 1:
-            return position
-        lookback = 4 * reach
-        while True:
-            start = max(position - lookback, 0)
-            text = self.read(start, min(position + reach, self.size)).tobytes()
-            for at in range(position, start + reach - 1 if start else 0, -1):
-                if not self.specials.straddles(text, at - start):
-                    return at
-            if start == 0:
-                return 0
-            lookback *= 4
+    def _touches_special(self, position: int) -> bool:
+        """Whether a special token reaches over a position, ends or begins there."""
+        longest = self.specials.longest
+        start = max(position - longest, 0)
+        text = self.read(start, min(position + longest, self.size))
+        return bool(longest and self.specials.reach(text, edges=True)[position - start])

@@ -30,7 +30,10 @@ class SpecialTokens:
     def __init__(self, tokens: Sequence[str]) -> None:
         if isinstance(tokens, str):
             raise ParameterError(f"special_tokens is the text {tokens!r}, not a list of texts: give [{tokens!r}]")
-        self.tokens = tuple(tokens)
+        try:
+            self.tokens = tuple(tokens)
+        except TypeError:
+            raise ParameterError(f"special_tokens is {tokens!r}: a list of texts was expected") from None
         for position, token in enumerate(self.tokens):
             if not isinstance(token, str):
                 raise ParameterError(f"special token {position} is {token!r}, not a text")
@@ -75,6 +78,19 @@ class SpecialTokens:
         starts, ends, index = np.concatenate(parts, axis=1) if parts else np.empty((3, 0), np.int64)
         return starts, ends, order[index]
 
-    def straddles(self, text: bytes, at: int) -> bool:
-        """Whether a special token, chosen by `find` or not, begins before ``text[at]`` and ends after it."""
-        return any(token in text[max(at - len(token) + 1, 0) : at + len(token) - 1] for token in self.encoded)
+    def reach(self, text: npt.NDArray[np.uint8], *, edges: bool) -> npt.NDArray[np.bool_]:
+        """Which of the n + 1 places between the bytes of `text` lie within an occurrence, chosen by `find` or not.
+
+        With `edges`, the two ends of an occurrence count too.
+        """
+        change = np.zeros(len(text) + 2, np.int64)
+        for token in self.encoded:
+            n = len(text) - len(token) + 1
+            if n > 0:
+                found = np.ones(n, np.bool_)
+                for offset, byte in enumerate(token):
+                    found &= text[offset : offset + n] == byte
+                at = np.flatnonzero(found)
+                change[at + (0 if edges else 1)] += 1
+                change[at + len(token) + (1 if edges else 0)] -= 1
+        return np.cumsum(change[:-1]) > 0

@@ -97,8 +97,6 @@ def fit(
     ties : which of several most frequent pairs is merged. "bytes": the greatest pair, compared as byte
         strings. "ids": the smallest pair of ids. "huggingface": as the trainer of HF `tokenizers`, the
         smallest pair in its order of ids. "first": the pair that occurs first in the corpus.
-        Under "bytes" and "huggingface" tokens are byte strings: a merge that spells a token that exists
-        makes more of that token. It still takes an id under "bytes"; under "huggingface" it does not.
     min_frequency : a pair that occurs less often is not merged.
     max_token_length : longest token in bytes; None is no limit.
 
@@ -173,8 +171,6 @@ class Merger:
         numbers[candidates.TIES] = {"bytes": candidates.GREATEST_BYTES, "first": candidates.FIRST_PLACE}.get(
             ties, candidates.LEAST_ORDER
         )
-        numbers[candidates.BY_SPELLING] = ties in ("bytes", "huggingface")
-        numbers[candidates.REUSE_IDS] = ties == "huggingface"
         numbers[candidates.MIN_COUNT] = min_frequency
         numbers[candidates.MAX_LENGTH] = np.iinfo(np.int64).max if max_token_length is None else max_token_length
         numbers[candidates.TOKENS] = self._first_merged
@@ -184,14 +180,13 @@ class Merger:
     def _make_tokens(self, vocab_size: int) -> None:
         self._tokens = np.zeros((vocab_size + 1, 4), np.int64)
         self._spelling = np.zeros(1 << 16, np.uint8)
-        self._spelled = np.full(1 << (2 * vocab_size).bit_length(), -1, np.int32)
-        merge.spell_bytes(self._tokens, self._spelling, self._spelled)
+        merge.spell_bytes(self._tokens, self._spelling)
         self._tokens[self._first_merged, candidates.SPELLING] = 256
         self._tokens[:, candidates.ORDER] = np.arange(vocab_size + 1)
         if self._ties == "huggingface":
             # Its alphabet is sorted by the characters that stand for the bytes.
             self._tokens[list(CHARACTER_OF_BYTE), candidates.ORDER] = np.arange(256)
-        self._notes = np.zeros((2 * (vocab_size + 1), 5), np.int64)
+        self._notes = np.zeros((2 * (vocab_size + 1), 3), np.int64)
         self._born = np.empty((0, 2), np.int64)
         self._log = np.empty((1024, 5), np.int64)
 
@@ -244,7 +239,7 @@ class Merger:
             state = int(
                 merge.merge_pairs(
                     self._vocab_size, goal - self.n_merges, room, self._numbers, self._symbols, self._word_of,
-                    self._weights, self._tokens, self._spelling, self._spelled, self._pairs, self._slots,
+                    self._weights, self._tokens, self._spelling, self._pairs, self._slots,
                     self._places, self._heap, self._notes, self._born, self._log,
                 )
             )  # fmt: skip

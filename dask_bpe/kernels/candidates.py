@@ -21,8 +21,8 @@ SENTINEL, INSIDE = -1, -2
 
 # numbers : int64[N_NUMBERS]. The first seven change, the others are the rules of this training.
 TOKENS, PAIRS, PLACES, HEAP, THRESHOLD, CORPUS, MERGES = 0, 1, 2, 3, 4, 5, 6
-TIES, BY_SPELLING, MIN_COUNT, MAX_LENGTH, REUSE_IDS = 7, 8, 9, 10, 11
-N_NUMBERS = 12
+TIES, MIN_COUNT, MAX_LENGTH = 7, 8, 9
+N_NUMBERS = 10
 # tokens : int64[vocabulary size + 1, 4], a row per id: bytes, the first eight of them as a number that
 # sorts like them, place in the order of ids that ties go by, start in `spelling`.
 LENGTH, PREFIX, ORDER, SPELLING = 0, 1, 2, 3
@@ -30,12 +30,12 @@ LENGTH, PREFIX, ORDER, SPELLING = 0, 1, 2, 3
 KEY, COUNT, BEGIN, END = 0, 1, 2, 3
 # heap : int64[capacity, 3]: count and first place when the entry was made, row of the pair.
 HEAP_COUNT, HEAP_PLACE, HEAP_PAIR = 0, 1, 2
-# notes : int64[2 * vocabulary size, 5], a half per side of the new token. Row t lists the t-th distinct
-# neighbour; row `neighbour` holds the weight of the pairs born with it, their number (then where the
-# next of them goes in `places`), and the segment of a pair that was there before.
-LISTED, GAINED, NEXT, OLD_BEGIN, OLD_END = 0, 1, 2, 3, 4
+# notes : int64[2 * vocabulary size, 3], a half per side of the new token. Row t lists the t-th distinct
+# neighbour; row `neighbour` holds the weight of the pairs born with it and their number (then where the
+# next of them goes in `places`).
+LISTED, GAINED, NEXT = 0, 1, 2
 # born : int64[2 * capacity, 2], a half per side: neighbour and place of every pair born in this step.
-# log : int64[merges, 5]: left, right, symbol of the product, count, tokens in the corpus afterwards.
+# log : int64[merges, 5]: left, right, id of the product, count, tokens in the corpus afterwards.
 
 LOW = 0xFFFFFFFF
 MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -13,9 +13,8 @@ of at least ``THRESHOLD`` occurrences: an entry whose count is out of date goes 
 is exact because counts only fall. When it runs empty, the threshold is lowered and the heap filled anew:
 rare pairs, most of all, never enter it.
 
-One case breaks "born in one step": when symbols are byte strings (tie rules "bytes" and "huggingface"), a
-merge may spell a token that exists. Its new occurrences are then merged into the existing segments and the
-pair is queued again.
+No merge spells a token that exists, so symbols may be ids under every tie rule: between two borders of tokens
+that stay, the segmentation of a string depends on the string alone.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ from dask_bpe.kernels._jit import (
 )
 from dask_bpe.kernels.candidates import (
     BEGIN,
-    BY_SPELLING,
     CORPUS,
     COUNT,
     END,
@@ -52,19 +50,14 @@ from dask_bpe.kernels.candidates import (
     MAX_LENGTH,
     MERGES,
     MIN_COUNT,
-    MIX,
     NEXT,
-    OLD_BEGIN,
-    OLD_END,
     PAIRS,
     PLACES,
     PREFIX,
-    REUSE_IDS,
     SENTINEL,
     SPELLING,
     TOKENS,
     best_pair,
-    compare_spelling,
     drop_top,
     enqueue,
     find_pair,
@@ -85,23 +78,8 @@ def prefix_of(spelling, begin, end):
 
 
 @step
-def _spell(token, tokens, spelling, spelled):
-    """Slot of `spelled` for the bytes of a token: the one of an equal token, or an empty one."""
-    start, length = tokens[token, SPELLING], tokens[token, LENGTH]
-    word = np.uint64(length)
-    for i in range(length):
-        word = (word ^ np.uint64(spelling[start + i])) * MIX
-        word ^= word >> np.uint64(32)
-    mask = spelled.size - 1
-    slot = np.int64(word >> np.uint64(8)) & mask
-    while spelled[slot] >= 0 and compare_spelling(token, np.int64(spelled[slot]), tokens, spelling) != 0:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@step
-def _write_token(left, right, numbers, tokens, spelling, spelled):
-    """Spell the product of a merge under the next free id; returns the id that its symbols take."""
+def _write_token(left, right, numbers, tokens, spelling):
+    """Spell the product of a merge under the next free id; the caller has seen that there is room."""
     token = numbers[TOKENS]
     begin = tokens[token, SPELLING]
     at = begin
@@ -113,12 +91,7 @@ def _write_token(left, right, numbers, tokens, spelling, spelled):
     tokens[token + 1, SPELLING] = at
     tokens[token, LENGTH] = at - begin
     tokens[token, PREFIX] = prefix_of(spelling, begin, at)
-    if numbers[BY_SPELLING] == 0:
-        return token
-    slot = _spell(token, tokens, spelling, spelled)
-    if spelled[slot] < 0:
-        spelled[slot] = np.int32(token)
-    return np.int64(spelled[slot])
+    return token
 
 
 @step
@@ -167,44 +140,22 @@ def _rewrite(pair, token, n, symbols, word_of, weights, tokens, pairs, places, n
 
 
 @step
-def _join_segments(pair, i, end, numbers, pairs, places):
-    """Give a pair one segment of what ``places[i:end]`` and its own segment list, ascending."""
-    j, stop = pairs[pair, BEGIN], pairs[pair, END]
-    to = numbers[PLACES]
-    pairs[pair, BEGIN] = to
-    while i < end or j < stop:
-        if j == stop or (i < end and places[i] < places[j]):
-            places[to] = places[i]
-            i += 1
-        else:
-            places[to] = places[j]
-            j += 1
-        to += 1
-    numbers[PLACES] = pairs[pair, END] = to
-
-
-@step
 def _bear(token, side, n, numbers, tokens, pairs, slots, places, notes, born):
     """Make records and segments of the pairs of the new token with its neighbours on one side."""
     base, first = side * (notes.shape[0] // 2), side * (born.shape[0] // 2)
-    # Counts only fall: what is born too rare never has its turn. Not so where spellings come back.
-    floor = numbers[MIN_COUNT] if numbers[BY_SPELLING] == 0 else np.int64(1)
     for t in range(n[2 + side]):
         other = notes[base + t, LISTED]
         row = base + other
         n_born, notes[row, NEXT] = notes[row, NEXT], -1  # nowhere
-        if notes[row, GAINED] < floor or tokens[other, LENGTH] + tokens[token, LENGTH] > numbers[MAX_LENGTH]:
+        # Counts only fall: what is born too rare never has its turn.
+        too_long = tokens[other, LENGTH] + tokens[token, LENGTH] > numbers[MAX_LENGTH]
+        if notes[row, GAINED] < numbers[MIN_COUNT] or too_long:
             continue
         key = other << 32 | token if side == 0 else token << 32 | other
-        slot = find_pair(key, pairs, slots)
-        pair = np.int64(slots[slot])
-        if pair < 0:
-            pair = numbers[PAIRS]
-            numbers[PAIRS] = pair + 1
-            slots[slot] = np.int32(pair)
-            pairs[pair, KEY], pairs[pair, COUNT], pairs[pair, BEGIN], pairs[pair, END] = key, 0, 0, 0
-        notes[row, OLD_BEGIN], notes[row, OLD_END] = pairs[pair, BEGIN], pairs[pair, END]
-        pairs[pair, COUNT] += notes[row, GAINED]
+        pair = numbers[PAIRS]
+        numbers[PAIRS] = pair + 1
+        slots[find_pair(key, pairs, slots)] = np.int32(pair)
+        pairs[pair, KEY], pairs[pair, COUNT] = key, notes[row, GAINED]
         pairs[pair, BEGIN] = notes[row, NEXT] = numbers[PLACES]
         numbers[PLACES] += n_born
         pairs[pair, END] = numbers[PLACES]
@@ -213,12 +164,6 @@ def _bear(token, side, n, numbers, tokens, pairs, slots, places, notes, born):
         if notes[row, NEXT] >= 0:
             places[notes[row, NEXT]] = np.uint32(born[i, 1])
             notes[row, NEXT] += 1
-    for t in range(n[2 + side]):
-        row = base + notes[base + t, LISTED]
-        if notes[row, NEXT] >= 0 and notes[row, OLD_END] > notes[row, OLD_BEGIN]:
-            key = notes[base + t, LISTED] << 32 | token if side == 0 else token << 32 | notes[base + t, LISTED]
-            pair = np.int64(slots[find_pair(key, pairs, slots)])
-            _join_segments(pair, notes[row, OLD_BEGIN], notes[row, OLD_END], numbers, pairs, places)
 
 
 @step
@@ -249,7 +194,7 @@ def _announce(token, side, n, numbers, symbols, tokens, spelling, pairs, slots, 
 
 
 @step
-def _lacks_room(pair, known, token, numbers, tokens, spelling, pairs, slots, places, heap, born):
+def _lacks_room(pair, numbers, tokens, spelling, pairs, slots, places, heap, born):
     """What has to grow before a pair can be merged; DONE if nothing."""
     n = pairs[pair, END] - pairs[pair, BEGIN]
     new = min(2 * n, 2 * numbers[TOKENS] + 2)
@@ -258,13 +203,10 @@ def _lacks_room(pair, known, token, numbers, tokens, spelling, pairs, slots, pla
         return MORE_PAIRS
     if n > born.shape[0] // 2:
         return MORE_BORN
-    need = 2 * n
-    if known:  # segments of pairs that exist are written anew
-        need *= 2
-        for other in range(numbers[PAIRS]):
-            if pairs[other, KEY] >> 32 == token or pairs[other, KEY] & LOW == token:
-                need += pairs[other, END] - pairs[other, BEGIN]
-    return MORE_PLACES if numbers[PLACES] + need > places.size else DONE
+    left, right = pairs[pair, KEY] >> 32, pairs[pair, KEY] & LOW
+    if tokens[numbers[TOKENS], SPELLING] + tokens[left, LENGTH] + tokens[right, LENGTH] > spelling.size:
+        return MORE_SPELLING
+    return MORE_PLACES if numbers[PLACES] + 2 * n > places.size else DONE
 
 
 @kernel(
@@ -278,7 +220,6 @@ def _lacks_room(pair, known, token, numbers, tokens, spelling, pairs, slots, pla
     given_i64s,
     i64m,
     u8s,
-    i32s,
     i64m,
     i32s,
     u32s,
@@ -288,7 +229,7 @@ def _lacks_room(pair, known, token, numbers, tokens, spelling, pairs, slots, pla
     i64m,
 )
 def merge_pairs(
-    max_tokens, max_merges, n, numbers, symbols, word_of, weights, tokens, spelling, spelled, pairs, slots, places,
+    max_tokens, max_merges, n, numbers, symbols, word_of, weights, tokens, spelling, pairs, slots, places,
     heap, notes, born, log,
 ):  # fmt: skip
     """Merge until the vocabulary has `max_tokens` or this call has made `max_merges` merges.
@@ -301,22 +242,18 @@ def merge_pairs(
         pair = best_pair(numbers, symbols, tokens, spelling, pairs, places, heap)
         if pair < 0:
             return EXHAUSTED
-        left, right = pairs[pair, KEY] >> 32, pairs[pair, KEY] & LOW
-        if tokens[numbers[TOKENS], SPELLING] + tokens[left, LENGTH] + tokens[right, LENGTH] > spelling.size:
-            return MORE_SPELLING
-        token = _write_token(left, right, numbers, tokens, spelling, spelled)
-        known = token != numbers[TOKENS]
-        lacking = _lacks_room(pair, known, token, numbers, tokens, spelling, pairs, slots, places, heap, born)
+        lacking = _lacks_room(pair, numbers, tokens, spelling, pairs, slots, places, heap, born)
         if lacking != DONE:
             return lacking
+        left, right = pairs[pair, KEY] >> 32, pairs[pair, KEY] & LOW
+        token = _write_token(left, right, numbers, tokens, spelling)
         drop_top(numbers, tokens, spelling, pairs, heap)
         row = numbers[MERGES]
         log[row, 0], log[row, 1], log[row, 2], log[row, 3] = left, right, token, pairs[pair, COUNT]
         numbers[CORPUS] -= _rewrite(pair, token, n, symbols, word_of, weights, tokens, pairs, places, notes, born)
         log[row, 4] = numbers[CORPUS]
         numbers[MERGES] = row + 1
-        if not known or numbers[REUSE_IDS] == 0:
-            numbers[TOKENS] += 1
+        numbers[TOKENS] += 1
         for side in range(2):
             _bear(token, side, n, numbers, tokens, pairs, slots, places, notes, born)
         for side in range(2):
@@ -379,14 +316,13 @@ def rebuild_slots(n_pairs, pairs, slots):
         slots[find_pair(pairs[pair, KEY], pairs, slots)] = np.int32(pair)
 
 
-@kernel(none, i64m, u8s, i32s)
-def spell_bytes(tokens, spelling, spelled):
-    """Make tokens 0 to 255 the single bytes and enter them into `spelled`, which is empty (all -1)."""
+@kernel(none, i64m, u8s)
+def spell_bytes(tokens, spelling):
+    """Make tokens 0 to 255 the single bytes."""
     for token in range(256):
         spelling[token] = np.uint8(token)
         tokens[token, LENGTH], tokens[token, SPELLING] = 1, token
         tokens[token, PREFIX] = prefix_of(spelling, token, token + 1)
-        spelled[_spell(np.int64(token), tokens, spelling, spelled)] = np.int32(token)
 
 
 @kernel(i64, i64, i64m, u32s, u32s)

@@ -233,3 +233,23 @@ def test_an_interrupt_ends_cleanly(tmp_path: Path) -> None:
     assert "Traceback" not in stderr
     assert stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
+
+
+def test_an_own_cluster_gives_what_this_process_gives(text: Path, tmp_path: Path) -> None:
+    """In processes of their own, as a user starts them: workers are spawned from the main module."""
+
+    def command(*arguments: object) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "dask_bpe", *map(str, arguments)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+
+    rules = ["--vocab-size", 300, "--special-token", END]
+    command("train", text, *rules, "--out", tmp_path / "here.json")
+    command("train", text, *rules, "--out", tmp_path / "there.json", "--cluster", 2)
+    assert (tmp_path / "there.json").read_bytes() == (tmp_path / "here.json").read_bytes()
+    command("encode", text, "--tokenizer", tmp_path / "here.json", "--out", tmp_path / "tokens", "--cluster", 2)
+    tokenizer = dask_bpe.Tokenizer.load(tmp_path / "here.json")
+    tokens = dask_bpe.open_tokens(tmp_path / "tokens")
+    assert tokens.tokens(0, len(tokens)).tolist() == tokenizer.encode(text.read_bytes())

@@ -60,7 +60,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
             Client(cluster) as client,
         ):
             # On Ctrl-C this process ends the cluster; workers that hear it too only add their tracebacks.
-            client.run(signal.signal, signal.SIGINT, signal.SIG_IGN)
+            client.run(_ignore_interrupts)
             try:
                 yield client
             except KeyboardInterrupt:
@@ -74,6 +74,10 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         raise ClusterError(f"no Dask scheduler answers at {scheduler}: {_first_line(error)}") from error
     with client:
         yield client
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def active_client(client: Client | None) -> Client | None:

@@ -19,6 +19,7 @@ from dask_bpe.io import utf8
 from dask_bpe.io.source import TextFile, read_range
 from dask_bpe.pretokenize import SpecialTokens, get_pattern
 from dask_bpe.pretokenize.cut import Cutter
+from dask_bpe.streaming import to_bytes
 
 Text = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -230,15 +231,9 @@ def texts_to_contents(
 
 
 def _encoded(text: str | bytes, number: int) -> bytes:
-    if isinstance(text, bytes):
-        return text
-    if not isinstance(text, str):
+    if not isinstance(text, str | bytes):
         raise InputError(f"document {number} is of type {type(text).__name__}: str or bytes was expected")
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        # Lone surrogates are no UTF-8: they become U+FFFD, as invalid bytes of a file do.
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    return to_bytes(text)
 
 
 def _join(parts: list[bytes], specials: SpecialTokens | None, errors: Errors, number: int) -> Content:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
 import tempfile
 import warnings
@@ -27,8 +28,10 @@ i64, u64, none = types.int64, types.uint64, types.void
 # Processes that start together on an empty cache wait here for the first one to compile, then load what
 # it wrote: four of them cost one compilation instead of four, and none reads an index that another is
 # halfway through replacing.
+# There is a lock for each cache: who has compiled must not wait for another environment that does.
 _USER = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
-_COMPILING = FileLock(Path(tempfile.gettempdir()) / f"dask_bpe-{_USER}.lock")
+_CACHE = hashlib.sha256(f"{__file__} {os.environ.get('NUMBA_CACHE_DIR')}".encode()).hexdigest()[:12]
+_COMPILING = FileLock(Path(tempfile.gettempdir()) / f"dask_bpe-{_USER}-{_CACHE}.lock")
 
 
 @contextmanager

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.decoding import IncrementalDecoder, TokenTable
-from dask_bpe.encoder import Encoder
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.course_json import read_pair, write_pair
 from dask_bpe.interchange.gpt2 import read_gpt2
@@ -22,6 +21,7 @@ from dask_bpe.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from dask_bpe.cluster.train import TrainingReport
+    from dask_bpe.encoder import Encoder
 
 # Texts of a batch meet the kernels together, up to about this many bytes at a time.
 BATCH_BYTES = 1 << 24
@@ -178,6 +178,9 @@ class Tokenizer:
     @cached_property
     def encoder(self) -> Encoder:
         """What turns segments of text into ids; made when it is first needed."""
+        # Imported here: a training need not wait until the encoder's kernels are compiled.
+        from dask_bpe.encoder import Encoder
+
         return Encoder.of(self._vocabulary)
 
     @cached_property

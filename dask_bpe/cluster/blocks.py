@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dask_bpe.errors import InputError, ParameterError, whole_number
 from dask_bpe.io import utf8
 from dask_bpe.io.source import TextFile, read_range
-from dask_bpe.pretokenize import SpecialTokens, get_pattern
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.pretokenize.cut import Cutter
 from dask_bpe.streaming import to_bytes
 
@@ -44,7 +44,7 @@ class Reading:
     patience : bytes after a block's nominal end in which a document start is preferred to any other cut.
     """
 
-    pattern: str | None
+    pattern: PatternSpec
     special_tokens: tuple[str, ...]
     separators: frozenset[int]
     errors: Errors

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import regex
 
 from dask_bpe.errors import InputError
+from dask_bpe.pretokenize import by_regex
 from dask_bpe.pretokenize.classes import code_point_classes
 from dask_bpe.pretokenize.patterns import Pattern
 
@@ -64,9 +64,9 @@ class Scanner:
         """
         if self._pattern.name == "gpt2":
             return self._scan_gpt2(text, segments)
-        if self._pattern.regex is None:
+        if not self._pattern.splits:
             return self._scan_whole(segments)
-        return self._scan_regex(text, segments, regex.compile(self._pattern.regex))
+        return self._scan_regex(text, segments)
 
     def _scan_gpt2(self, text: Text, segments: Int64s) -> Iterator[Batch]:
         kernel = _gpt2_kernel()
@@ -91,11 +91,11 @@ class Scanner:
             stops[first : first + part.shape[1]] = np.cumsum(full)
             yield Batch(self._spans, count, first, first + part.shape[1], stops)
 
-    def _scan_regex(self, text: Text, segments: Int64s, pattern: regex.Pattern[str]) -> Iterator[Batch]:
+    def _scan_regex(self, text: Text, segments: Int64s) -> Iterator[Batch]:
         stops = np.zeros(segments.shape[1], np.int64)
         count = first = 0
         for segment, (start, end) in enumerate(segments.T.tolist()):
-            for span in self._matches(text, start, end, pattern):
+            for span in self._pieces(text, start, end):
                 if count == CAPACITY:
                     yield Batch(self._spans, count, first, segment, stops)
                     count, first = 0, segment
@@ -104,23 +104,19 @@ class Scanner:
             stops[segment] = count
         yield Batch(self._spans, count, first, segments.shape[1], stops)
 
-    def _matches(self, text: Text, start: int, end: int, pattern: regex.Pattern[str]) -> Iterator[tuple[int, int]]:
-        """Bounds in bytes of the matches in one segment; empty ones are nothing to count."""
+    def _pieces(self, text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Bounds in bytes of the pre-tokens of one segment."""
         characters = text[start:end].tobytes().decode("utf-8", "surrogateescape")
         ascii_only = len(characters) == end - start
-        seen, at = 0, start
-        for match in pattern.finditer(characters):
-            begin, stop = match.span()
-            if begin == stop:
-                continue
-            gap = begin - seen if ascii_only else len(_to_bytes(characters[seen:begin]))
-            if gap and self._keep_all:
-                raise _unmatched(at - start, characters[seen:begin])
-            width = stop - begin if ascii_only else len(_to_bytes(characters[begin:stop]))
-            yield at + gap, at + gap + width
-            seen, at = stop, at + gap + width
-        if seen < len(characters) and self._keep_all:
-            raise _unmatched(at - start, characters[seen:])
+        at = start
+        for piece in by_regex.pieces(characters, self._pattern.splits):
+            part = characters[piece.start : piece.stop]
+            width = len(part) if ascii_only else len(part.encode("utf-8", "surrogateescape"))
+            if piece.refused and self._keep_all:
+                raise _unmatched(at - start, part)
+            if not piece.dropped:
+                yield at, at + width
+            at += width
 
 
 def _gpt2_kernel() -> Any:
@@ -131,10 +127,6 @@ def _gpt2_kernel() -> Any:
     from dask_bpe.kernels.scan import scan_gpt2
 
     return scan_gpt2
-
-
-def _to_bytes(characters: str) -> bytes:
-    return characters.encode("utf-8", "surrogateescape")
 
 
 def _unmatched(at: int, characters: str) -> InputError:

@@ -240,33 +240,36 @@ def sets() -> st.SearchStrategy[str]:
     return st.tuples(st.sampled_from(["[", "[^"]), members.map("".join)).map(lambda parts: "".join(parts) + "]")
 
 
-def patterns(*, total: bool = False, possessive: bool = False) -> st.SearchStrategy[str]:
-    """Regular expressions of the subset that is compiled; with `total` they leave no text unmatched."""
+def patterns(*, total: bool = False, loose: bool = False) -> st.SearchStrategy[str]:
+    """Regular expressions of the subset that is compiled; with `total` they leave no text unmatched.
+
+    With `loose`, also of what is compiled in part: possessive quantifiers, `$` anywhere, repeats of what may be empty.
+    """
     single = st.one_of(st.sampled_from(CLASSES), st.sampled_from([x for x in LITERALS if len(x) == 1]), sets())
-    atoms = st.one_of(st.sampled_from(CLASSES), st.sampled_from(LITERALS), sets())
-    counts = ["", "?", "*", "+", "{2}", "{1,3}", "{2,}", "{0,2}"]
-    kinds = st.sampled_from(["", "", "?", *(["+"] if possessive else [])])
-    counted = st.tuples(st.sampled_from(counts), kinds).map(lambda parts: "".join(parts) if parts[0] else "")
+    terms = [*LITERALS, r"\s+$"] + [".", "[[:alpha:]]", "(?:a|)", "(?s:.)", "(?-i:s)"] * loose
+    atoms = st.one_of(st.sampled_from(CLASSES), st.sampled_from(terms), sets())
+    kinds = ["", "", "?", *["+"] * loose]
     look = st.one_of(
         *[st.just("")] * 3,
-        st.sampled_from(["$", r"\z", r"(?!\S)"]),
+        st.sampled_from([r"\z", r"(?!\S)", *["$", "(?!a|b)"] * loose]),
         st.tuples(st.sampled_from(["(?!", "(?="]), single).map(lambda parts: "".join(parts) + ")"),
     )
 
-    def alternatives(terms: st.SearchStrategy[str], most: int) -> st.SearchStrategy[str]:
-        quantified = st.tuples(terms, counted).map(lambda parts: repeated(*parts))
+    def alternatives(terms: st.SearchStrategy[str], most: int, counts: list[str]) -> st.SearchStrategy[str]:
+        quantified = st.builds(repeated, terms, st.sampled_from(counts), st.sampled_from(kinds))
         branches = st.tuples(st.lists(quantified, min_size=1, max_size=3).map("".join), look).map("".join)
         return st.lists(branches, min_size=1, max_size=most).map("|".join)
 
-    def repeated(term: str, count: str) -> str:
+    def repeated(term: str, count: str, kind: str) -> str:
         # What repeats is one code point or a group.
-        single_term = regex.fullmatch(r"\\[pP]\{\w+\}|\\?.|\\x..|\\u.{4}|\\U.{8}|\[.*\]|\(.*\)", term)
-        return term + count if single_term or not count else f"(?:{term}){count}"
+        whole = regex.fullmatch(r"\\[pP]\{\w+\}|\\?.|\\x..|\\u.{4}|\\U.{8}|\[.*\]|\(.*\)", term)
+        return term if not count else f"{term}{count}{kind}" if whole else f"(?:{term}){count}{kind}"
 
-    groups = st.tuples(st.sampled_from(["(?:", "(", "(?i:"]), alternatives(atoms, 3)).map(
-        lambda parts: "".join(parts) + ")"
-    )
-    whole = alternatives(st.one_of(atoms, atoms, groups), 4)
+    some = ["", "+", "{2}", "{1,3}", "{2,}"]
+    any_number = [*some, "?", "*", "{0,2}"]
+    inner = alternatives(atoms, 3, any_number if loose else some)
+    groups = st.tuples(st.sampled_from(["(?:", "(", "(?i:"]), inner).map(lambda parts: "".join(parts) + ")")
+    whole = alternatives(st.one_of(atoms, atoms, groups), 4, any_number)
     return whole.map(lambda pattern: pattern + r"|[\s\S]") if total else whole
 
 

@@ -487,18 +487,20 @@ def within_time(expressions: Iterable[str], texts: Iterable[str]) -> bool:
 @given(pattern=strategies.patterns(), texts=st.lists(strategies.text_for_patterns(), min_size=1, max_size=8))
 @examples(2)
 def test_random_patterns_cut_any_text(pattern: str, texts: list[str]) -> None:
-    """All of them are in the subset that is compiled: a warning would be an error here."""
+    """All of them are in the subset that is compiled; but some take too many states."""
     assume(within_time([pattern], texts))
-    assert_scanned([(pattern, "matches", False)], encoded(texts))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*states", PatternWarning)
+        assert_scanned([(pattern, "matches", False)], encoded(texts))
 
 
 @quietly
 @given(
-    pattern=strategies.patterns(total=True, possessive=True),
+    pattern=strategies.patterns(total=True, loose=True),
     texts=st.lists(st.one_of(strategies.text_for_patterns(), strategies.text(10)), min_size=1, max_size=8),
 )
 @examples(2)
-def test_random_patterns_with_possessive_quantifiers(pattern: str, texts: list[str]) -> None:
+def test_random_patterns_that_are_compiled_in_part(pattern: str, texts: list[str]) -> None:
     assume(within_time([pattern], texts))
     assert_scanned([(pattern, "matches", False)], encoded(texts))
     assert counted(["a", *texts], pattern) == count(["a", *texts], [(pattern, "matches", False)])

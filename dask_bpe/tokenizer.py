@@ -15,9 +15,9 @@ from dask_bpe.decoding import IncrementalDecoder, TokenTable
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.course_json import read_pair, write_pair
 from dask_bpe.interchange.gpt2 import read_gpt2
-from dask_bpe.pretokenize import SpecialTokens, get_pattern
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.streaming import safe_blocks, to_bytes
-from dask_bpe.vocabulary import PatternSpec, Vocabulary
+from dask_bpe.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from dask_bpe.cluster.train import TrainingReport

@@ -23,7 +23,6 @@ A pattern that is a sequence of splits is a list of [regex, behavior, invert].
 from __future__ import annotations
 
 import binascii
-import dataclasses
 import hashlib
 import json
 import operator
@@ -41,7 +40,8 @@ from dask_bpe.errors import ParameterError, VocabularyError
 from dask_bpe.io import paths
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.normalizer import checked_steps
-from dask_bpe.pretokenize import SpecialTokens
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
+from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
 from dask_bpe.ragged import Ragged
 
 FORMAT = "dask_bpe.vocabulary"
@@ -50,8 +50,6 @@ PLAIN_VERSION, VERSION = 1, 2
 TIE_RULES = ("bytes", "ids", "huggingface", "first")
 RANKS = ("merges", "tokens")
 
-# What `pattern` may be: whatever `get_pattern` takes, with tuples for lists.
-PatternSpec = Any
 Template = tuple[tuple[int, ...], tuple[int, ...]]
 
 # A larger id is taken for a mistake: every id below it costs memory, be it a token or not.
@@ -73,7 +71,7 @@ class Vocabulary:
         In rank order: left id, right id, resulting id. Derived if `ranks` is "tokens".
     special_tokens : read-only mapping of str to int
         The text and the id of every special token, in the order given. The bytes of its id are its UTF-8.
-    pattern : str, None, or tuple of splits
+    pattern : str, None, or tuple of `Split`
         How text is split: the name of a pattern, a regular expression, None for not at all, or a sequence of
         splits one after the other.
     ties : str
@@ -300,7 +298,7 @@ class Vocabulary:
 
     @cached_property
     def _fingerprint(self) -> str:
-        names: list[Any] = [_pattern_to_json(self.pattern), self.ties, list(self.special_tokens.items())]
+        names: list[Any] = [pattern_to_json(self.pattern), self.ties, list(self.special_tokens.items())]
         if extra := self._extra():
             names.append(extra)
         merges = self._stored_merges
@@ -317,7 +315,7 @@ class Vocabulary:
             "format": FORMAT,
             "version": self._version,
             "sha256": self.fingerprint(),
-            "pattern": _pattern_to_json(self.pattern),
+            "pattern": pattern_to_json(self.pattern),
             "ties": self.ties,
             "special_tokens": dict(self.special_tokens),
             **self._extra(),
@@ -406,23 +404,14 @@ def _unpickle(
 
 
 def _canonical(pattern: PatternSpec) -> PatternSpec:
-    """A pattern as it is kept: hashable."""
-    if isinstance(pattern, list | tuple):
-        return tuple(tuple(step) if isinstance(step, list | tuple) else step for step in pattern)
-    return pattern
-
-
-def _pattern_to_json(pattern: PatternSpec) -> str | list[Any] | None:
-    if isinstance(pattern, tuple):
-        steps = [dataclasses.astuple(step) if dataclasses.is_dataclass(step) else step for step in pattern]  # type: ignore[arg-type]
-        return [list(step) if isinstance(step, tuple) else [step, "isolated", False] for step in steps]
-    return pattern  # type: ignore[no-any-return]
+    """A pattern as it is kept: a sequence of splits as its pattern records it, a name or an expression as given."""
+    return pattern if pattern is None or isinstance(pattern, str) else get_pattern(pattern).spec
 
 
 def _pattern_from_json(value: Any) -> PatternSpec:
     if not (value is None or isinstance(value, str | list)):
         raise TypeError(f"pattern is {value!r}")
-    return _canonical(value)
+    return pattern_from_json(value) if isinstance(value, list) else value
 
 
 def _as_id(value: object, whose: object) -> int:

@@ -109,10 +109,13 @@ def of_encoding(report: EncodeReport, shard_format: str) -> Summary:
 
 def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
     """What a vocabulary holds, with its `longest` longest tokens."""
+    from dask_bpe.pretokenize.patterns import pattern_to_json
+
     vocabulary = tokenizer.vocabulary
+    pattern = pattern_to_json(vocabulary.pattern)
     specials = dict(vocabulary.special_tokens)
     reserved = set(specials.values())
-    learned = [(token, index) for index, token in enumerate(vocabulary.tokens) if index not in reserved]
+    learned = [(token, index) for index, token in enumerate(vocabulary.tokens) if token and index not in reserved]
     top = sorted(learned, key=lambda item: (-len(item[0]), item[1]))[:longest]
     rows = [
         (
@@ -120,7 +123,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
             f"{len(vocabulary):,} ids: {len(vocabulary.merges):,} merges, {len(specials)} special tokens",
         ),
         ("special tokens", ", ".join(f"{text} = {index}" for text, index in specials.items()) or "none"),
-        ("pattern", vocabulary.pattern or "none"),
+        ("pattern", pattern if isinstance(pattern, str) else json.dumps(pattern) if pattern else "none"),
         ("ties", vocabulary.ties),
         ("id type", str(vocabulary.dtype)),
         ("fingerprint", vocabulary.fingerprint()),
@@ -131,7 +134,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
         "vocab_size": len(vocabulary),
         "merges": len(vocabulary.merges),
         "special_tokens": specials,
-        "pattern": vocabulary.pattern,
+        "pattern": pattern,
         "ties": vocabulary.ties,
         "dtype": str(vocabulary.dtype),
         "fingerprint": vocabulary.fingerprint(),

@@ -37,11 +37,12 @@ class Reading:
 
     Attributes
     ----------
-    pattern : what `get_pattern` takes.
+    pattern : what `get_pattern` takes; for encoding, the `cut_pattern` of the vocabulary.
     special_tokens : the texts that are special tokens.
     separators : indices of those that end a document.
     errors : what is done about invalid UTF-8: "strict" refuses it, "replace" puts U+FFFD, "skip" drops it.
     patience : bytes after a block's nominal end in which a document start is preferred to any other cut.
+    rules : those of special tokens that have any. If some look at the text around them a file is one block.
     """
 
     pattern: PatternSpec
@@ -49,6 +50,7 @@ class Reading:
     separators: frozenset[int]
     errors: Errors
     patience: int
+    rules: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "replace", "skip"):
@@ -141,7 +143,7 @@ def load(block: Block, reading: Reading) -> Content:
     InputError
         For invalid UTF-8 under ``errors="strict"``, naming file and byte.
     """
-    specials = SpecialTokens(reading.special_tokens)
+    specials = SpecialTokens(reading.special_tokens, dict(reading.rules))
     cutter = Cutter(
         partial(read_range, block.path),
         block.size,

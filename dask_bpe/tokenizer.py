@@ -88,7 +88,7 @@ class Tokenizer:
             raise ParameterError("merges are missing; they are needed beside a mapping of ids to bytes")
         else:
             self._vocabulary = Vocabulary.from_tokens(vocab, merges, special_tokens or (), pattern=pattern, ties=ties)
-        self._pattern = get_pattern(self._vocabulary.pattern)
+        get_pattern(self._vocabulary.pattern)  # refuse one that is not known here and not at the first text
         specials, rules = self._vocabulary.special_tokens, self._vocabulary.added_rules
         self._specials = Specials(specials, rules)
         self._choices = Choices(specials, rules)
@@ -268,7 +268,7 @@ class Tokenizer:
         lengths[bounds[1:-1] - 1] = others[1] - others[0]
         offsets = tile(lengths)
         if lengths.sum() < len(data):
-            scanner = Scanner(self._pattern, keep_all=True)
+            scanner = Scanner(get_pattern(self._vocabulary.pattern), keep_all=True)
             offsets = into_text(offsets, kept_pieces(scanner, array, segments, others))
         return Encoding(ids.tolist(), offsets, to_characters(text, offsets))
 
@@ -315,9 +315,11 @@ class Tokenizer:
         """The ids of the chunks joined, be they cut inside a word, a special token or a character.
 
         Lazy: ids come out while the chunks go in, and memory holds no more than a block of text and what
-        the pattern forbids to cut. An open file will do as `chunks`.
+        the pattern forbids to cut. With a normalizer that is all text between two special tokens, and all there
+        is where the special tokens look at the text around them. An open file will do as `chunks`.
         """
-        return chain.from_iterable(map(self.encode, safe_blocks(chunks, self._pattern, self._specials.tokens)))
+        pattern = get_pattern(self._vocabulary.cut_pattern)
+        return chain.from_iterable(map(self.encode, safe_blocks(chunks, pattern, self._specials.tokens)))
 
     def count_tokens(
         self,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
@@ -33,11 +36,23 @@ _START = np.zeros(1, np.int64)
 _NO_IDS = np.empty(0, np.uint32)
 _NOTHING = 0xFFFFFFFF  # as `encoder.NOTHING`, which is not imported before there is something to encode
 
+# Tokenizers that came to this process in pickles, the one that was used last at the end.
+_RESTORED: dict[tuple[type[Tokenizer], str], Tokenizer] = {}
+_MOST_RESTORED = 8
+_RESTORING = threading.Lock()
+
 
 class Tokenizer:
     """A byte-level BPE tokenizer. Immutable, safe to use from several threads, pickled as its vocabulary.
 
     Text is str or bytes. Bytes need not be valid UTF-8; in a str, lone surrogates become U+FFFD.
+
+    In a Dask graph of your own, make it a key of the graph: it then travels to every worker once. Given to tasks as
+    an ordinary argument it travels with each of them, half a megabyte for GPT-2's vocabulary; a worker makes but
+    one tokenizer of what comes, either way.
+
+        shared = dask.delayed(tokenizer, pure=True)  # or client.scatter(tokenizer, broadcast=True)
+        bag.map_partitions(lambda texts, tokenizer: tokenizer.encode_batch(texts), shared)
 
     Parameters
     ----------
@@ -175,7 +190,12 @@ class Tokenizer:
         return (type(self).__name__, self._vocabulary.fingerprint())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._vocabulary,)
+        return _restored, (type(self), self._vocabulary.fingerprint(), self._packed)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        """The vocabulary in few bytes, which a process that has it need not look into."""
+        return zlib.compress(pickle.dumps(self._vocabulary, pickle.HIGHEST_PROTOCOL), 1)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -530,6 +550,18 @@ class Tokenizer:
                     f"the normalizer of this vocabulary changes the text in bytes {start} to {end}, so that its tokens"
                     " have no place in it: encode() gives the ids without places"
                 )
+
+
+def _restored(kind: type[Tokenizer], fingerprint: str, packed: bytes) -> Tokenizer:
+    """The tokenizer of a pickle; the one that was made of it before, if it is among the last ones."""
+    with _RESTORING:
+        tokenizer = _RESTORED.pop((kind, fingerprint), None)
+        if tokenizer is None:
+            tokenizer = kind(pickle.loads(zlib.decompress(packed)))
+            if len(_RESTORED) >= _MOST_RESTORED:
+                del _RESTORED[next(iter(_RESTORED))]
+        _RESTORED[kind, fingerprint] = tokenizer
+    return tokenizer
 
 
 def _groups(texts: Iterable[str | bytes]) -> Iterator[tuple[int, list[bytes]]]:

@@ -22,7 +22,24 @@ from dask_bpe.pretokenize.cut import Cut, Cutter
 from dask_bpe.streaming import safe_blocks
 
 TOKENS = ["<s>", "<s><s>", "s>", "ab", "b", " ", "  ", " <s>", "<s> ", "\n", "中", "_", "中<s>", "<", "a b"]
-PARTS = [*TOKENS, "a", "aa", "_", "1", " ", "\t", "\u3000", "\x1c", "\x85", "\u200b", "\u0301", "\u200d", "中", "-", "😀"]
+PARTS = [
+    *TOKENS,
+    "a",
+    "aa",
+    "_",
+    "1",
+    " ",
+    "\t",
+    "\u3000",
+    "\x1c",
+    "\x85",
+    "\u200b",
+    "\u0301",
+    "\u200d",
+    "中",
+    "-",
+    "😀",
+]
 
 
 @st.composite

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 # Texts of a batch meet the kernels together, up to about this many bytes at a time.
 BATCH_BYTES = 1 << 24
 
-_START = np.zeros(1, np.int64)
 _NO_IDS = np.empty(0, np.uint32)
 _NOTHING = 0xFFFFFFFF  # as `encoder.NOTHING`, which is not imported before there is something to encode
 
@@ -485,10 +484,7 @@ class Tokenizer:
         return self._framed(ids, np.array([0, len(ids)]))[0] if framed else ids
 
     def _encode_ordinary(self, data: bytes) -> npt.NDArray[np.uint32]:
-        if not data:
-            return _NO_IDS
-        text = np.frombuffer(data, np.uint8)
-        return self.encoder.encode_segments(text, _START, np.array([len(data)], np.int64))[0]
+        return self.encoder.encode_text(data) if data else _NO_IDS
 
     def _framed(
         self, ids: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]

@@ -14,7 +14,8 @@ from dask_bpe.errors import ParameterError, VocabularyError, whole_number
 from dask_bpe.io import columns
 from dask_bpe.kernels import count as kernels
 from dask_bpe.kernels import memory, sort, table
-from dask_bpe.pretokenize import Scanner, SpecialTokens, get_pattern
+from dask_bpe.pretokenize import PatternSpec, Scanner, SpecialTokens, get_pattern
+from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
 from dask_bpe.ragged import Ragged
 
 Int64s = npt.NDArray[np.int64]
@@ -42,7 +43,7 @@ class PretokenCounts:
     strings: Ragged
     counts: Int64s
     first: Int64s
-    pattern: str | None = "gpt2"
+    pattern: PatternSpec = "gpt2"
     special_tokens: tuple[str, ...] = ()
     n_bytes: int = 0
     n_documents: int = 0
@@ -73,7 +74,7 @@ class PretokenCounts:
         return int(self.counts.sum())
 
     def _rules(self) -> tuple[Any, ...]:
-        return get_pattern(self.pattern).regex, self.special_tokens
+        return get_pattern(self.pattern), self.special_tokens
 
     def _totals(self) -> tuple[int, int, int]:
         return self.n_bytes, self.n_documents, self.n_invalid
@@ -83,7 +84,7 @@ class PretokenCounts:
         cls,
         counts: Mapping[bytes, int] | Mapping[str, int],
         *,
-        pattern: str | None = "gpt2",
+        pattern: PatternSpec = "gpt2",
         special_tokens: Sequence[str] = (),
     ) -> PretokenCounts:
         """Counts that another program has made; the order of the mapping is that of first occurrence.
@@ -123,7 +124,7 @@ class PretokenCounts:
             {
                 "format": FORMAT,
                 "version": VERSION,
-                "pattern": self.pattern,
+                "pattern": pattern_to_json(self.pattern),
                 "special_tokens": list(self.special_tokens),
                 "totals": list(self._totals()),
             },
@@ -156,7 +157,7 @@ class PretokenCounts:
             raise ValueError("the pre-tokens are not in order")
         n_bytes, n_documents, n_invalid = (whole_number("a total", total, 0) for total in about["totals"])
         specials = SpecialTokens(about["special_tokens"]).tokens
-        pattern = get_pattern(about["pattern"]).spec
+        pattern = pattern_from_json(about["pattern"])
         return cls(strings, counts, first, pattern, specials, n_bytes, n_documents, n_invalid)
 
     def ranked(self) -> PretokenCounts:

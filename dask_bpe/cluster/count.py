@@ -14,7 +14,7 @@ from dask_bpe.cluster.blocks import Block, Content, Errors, Reading
 from dask_bpe.counts import CountTable, PretokenCounts, combine
 from dask_bpe.errors import InputError, whole_number
 from dask_bpe.io.source import list_files
-from dask_bpe.pretokenize import Scanner, SpecialTokens, get_pattern
+from dask_bpe.pretokenize import PatternSpec, Scanner, SpecialTokens, get_pattern
 from dask_bpe.progress import Progress
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _PARTITION = 44
 def count_pretokens(
     source: Source,
     *,
-    pattern: str | None = "gpt2",
+    pattern: PatternSpec = "gpt2",
     special_tokens: Sequence[str] = (),
     errors: Errors = "replace",
     block_bytes: int | None = None,

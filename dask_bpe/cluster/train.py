@@ -14,7 +14,7 @@ from dask_bpe.cluster.blocks import Errors
 from dask_bpe.cluster.count import Source, count_pretokens
 from dask_bpe.counts import PretokenCounts
 from dask_bpe.errors import ParameterError
-from dask_bpe.pretokenize import get_pattern
+from dask_bpe.pretokenize import PatternSpec, get_pattern
 from dask_bpe.progress import Progress
 from dask_bpe.tokenizer import Tokenizer
 from dask_bpe.training import MergeLog, check_rules, fit
@@ -57,7 +57,7 @@ def train(
     vocab_size: int,
     *,
     special_tokens: Sequence[str] = (),
-    pattern: str | None = "gpt2",
+    pattern: PatternSpec = "gpt2",
     ties: str = "bytes",
     min_frequency: int = 1,
     max_token_length: int | None = None,
@@ -142,7 +142,7 @@ def train(
     return tokenizer
 
 
-def _with_rules(counts: PretokenCounts, special_tokens: Sequence[str], pattern: str | None) -> PretokenCounts:
+def _with_rules(counts: PretokenCounts, special_tokens: Sequence[str], pattern: PatternSpec) -> PretokenCounts:
     """Counts as they are, or with special tokens that they don't name themselves."""
     if special_tokens and tuple(special_tokens) != counts.special_tokens:
         if counts.special_tokens:
@@ -151,7 +151,7 @@ def _with_rules(counts: PretokenCounts, special_tokens: Sequence[str], pattern: 
                 f" {list(special_tokens)}: give the same ones or none, or count again"
             )
         counts = replace(counts, special_tokens=tuple(special_tokens))
-    if pattern != "gpt2" and get_pattern(pattern).regex != get_pattern(counts.pattern).regex:
+    if pattern != "gpt2" and get_pattern(pattern) != get_pattern(counts.pattern):
         raise ParameterError(f"the counts were cut by the pattern {counts.pattern!r}, not by {pattern!r}: count again")
     return counts
 

@@ -16,7 +16,8 @@ The tables of a pattern
         the text between them change places; whether two pieces are joined (bit 2 * before + after, by whether they
         match); which are dropped (bit 0: those that don't match, bit 1: those that do); the marks of a dropped one.
 
-The text is read through `source` and `byte_classes`, either the text itself, all ASCII, or `inside`, the classes of a block.
+The text is read through `source` and `byte_classes`: either the text itself, all ASCII, or `inside`, the classes of
+a block.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ BEGINS, DROPPED, REFUSES, AGAIN = 1, 32, 64, 128
 # marks that the end of the lane makes.
 _AT, _END, _ROW, _CERTAIN, _TAIL = 0, 1, 2, 3, 4
 _LANES = 4
+_ONE = np.uint64(1)
+_MARKS = np.uint32(8)  # bits of the marks in an entry of the table
+_AGAIN = np.uint32(AGAIN)
 # Shorter blocks are not worth four lanes.
 _SHORT = 256
 # Pre-tokens that there must be room for before a block is written.
@@ -58,21 +62,42 @@ _MARGIN = 130
 SAME = np.arange(256, dtype=np.uint8)
 
 
+@inlined
+def _classify_character(text, at, text_end, classes, n_classes, inside, place, room):
+    """Write the class of the character beyond ASCII at `at`, and ``n_classes + 1`` for its other bytes."""
+    point, length = code_point(text, at, text_end)
+    inside[place] = classes[np.uint64(point if point >= 0 else 0xDC00 + np.int64(text[at]))]
+    for k in range(1, min(length, room)):
+        inside[place + np.uint64(k)] = np.uint8(n_classes + 1)
+    return length
+
+
 @step
 def _classify(text, begin, end, text_end, byte_classes, classes, n_classes, inside):
     """Write the classes of the bytes of ``text[begin:end]``, ``n_classes + 1`` for those inside a character."""
-    i = begin
-    while i < end:
-        byte = text[i]
-        if byte < 128:
-            inside[i - begin] = byte_classes[byte]
-            i += 1
-            continue
-        point, length = code_point(text, i, text_end)
-        inside[i - begin] = classes[point] if point >= 0 else classes[0xDC00 + np.int64(byte)]
-        for k in range(i + 1, min(i + length, end)):
-            inside[k - begin] = np.uint8(n_classes + 1)
-        i += length
+    base = begin
+    while base + 64 <= end:
+        high = bits64(text, base, 128)
+        here, place = np.uint64(base), np.uint64(base - begin)
+        for k in range(64):
+            inside[place + np.uint64(k)] = byte_classes[text[here + np.uint64(k)]]
+        beyond = np.int64(0)
+        while high != 0:
+            at = count_trailing_zeros(high)
+            to = place + np.uint64(at)
+            length = _classify_character(text, base + at, text_end, classes, n_classes, inside, to, end - base - at)
+            beyond = at + length - 64
+            if beyond >= 0:
+                break
+            high &= ~np.uint64(0) << np.uint64(at + length)
+        base += 64 + max(beyond, 0)
+    while base < end:
+        if text[base] < 128:
+            inside[base - begin] = byte_classes[text[base]]
+            base += 1
+        else:
+            place = np.uint64(base - begin)
+            base += _classify_character(text, base, text_end, classes, n_classes, inside, place, end - base)
 
 
 @step
@@ -151,40 +176,42 @@ def _cut_by_automata(source, shift, byte_classes, n_classes, automata, splits, b
 
 @step
 def _run(source, shift, byte_classes, table, lanes, lane, steps, marks):
-    """Move one lane; stops after a step that is left to the automata. Returns the steps made."""
-    at, row = lanes[lane, _AT], lanes[lane, _ROW]
-    for j in range(steps):
-        entry = table[row + byte_classes[source[shift + at + j]]]
-        marks[at + j] = np.uint8(entry)
-        row = np.int64(entry >> np.uint32(8))
-        if entry & np.uint32(AGAIN):
-            steps = j + 1
+    """Move one lane; stops after a step that is left to the automata."""
+    # Unsigned: for a signed index numba asks at every access whether it counts from the end.
+    at, row = np.uint64(lanes[lane, _AT]), np.uint64(lanes[lane, _ROW])
+    ahead, stop = np.uint64(shift), at + np.uint64(steps)
+    while at < stop:
+        entry = table[row + np.uint64(byte_classes[source[ahead + at]])]
+        marks[at] = np.uint8(entry)
+        row = np.uint64(entry >> _MARKS)
+        at += _ONE
+        if entry & _AGAIN:
             break
-    lanes[lane, _AT], lanes[lane, _ROW] = at + steps, row
-    return steps
+    lanes[lane, _AT], lanes[lane, _ROW] = np.int64(at), np.int64(row)
 
 
 @step
 def _run_four(source, shift, byte_classes, table, lanes, steps, marks):
     """Move all lanes together; stops after a step that is left to the automata in one of them."""
-    a, b, c, d = lanes[0, _AT], lanes[1, _AT], lanes[2, _AT], lanes[3, _AT]
-    p, q, r, s = lanes[0, _ROW], lanes[1, _ROW], lanes[2, _ROW], lanes[3, _ROW]
-    for j in range(steps):
-        first = table[p + byte_classes[source[shift + a + j]]]
-        second = table[q + byte_classes[source[shift + b + j]]]
-        third = table[r + byte_classes[source[shift + c + j]]]
-        fourth = table[s + byte_classes[source[shift + d + j]]]
-        marks[a + j] = np.uint8(first)
-        marks[b + j] = np.uint8(second)
-        marks[c + j] = np.uint8(third)
-        marks[d + j] = np.uint8(fourth)
-        p, q = np.int64(first >> np.uint32(8)), np.int64(second >> np.uint32(8))
-        r, s = np.int64(third >> np.uint32(8)), np.int64(fourth >> np.uint32(8))
-        if (first | second | third | fourth) & np.uint32(AGAIN):
-            steps = j + 1
+    a, b = np.uint64(lanes[0, _AT]), np.uint64(lanes[1, _AT])
+    c, d = np.uint64(lanes[2, _AT]), np.uint64(lanes[3, _AT])
+    p, q = np.uint64(lanes[0, _ROW]), np.uint64(lanes[1, _ROW])
+    r, s = np.uint64(lanes[2, _ROW]), np.uint64(lanes[3, _ROW])
+    ahead, stop = np.uint64(shift), a + np.uint64(steps)
+    while a < stop:
+        first = table[p + np.uint64(byte_classes[source[ahead + a]])]
+        second = table[q + np.uint64(byte_classes[source[ahead + b]])]
+        third = table[r + np.uint64(byte_classes[source[ahead + c]])]
+        fourth = table[s + np.uint64(byte_classes[source[ahead + d]])]
+        marks[a], marks[b] = np.uint8(first), np.uint8(second)
+        marks[c], marks[d] = np.uint8(third), np.uint8(fourth)
+        p, q = np.uint64(first >> _MARKS), np.uint64(second >> _MARKS)
+        r, s = np.uint64(third >> _MARKS), np.uint64(fourth >> _MARKS)
+        a, b, c, d = a + _ONE, b + _ONE, c + _ONE, d + _ONE
+        if (first | second | third | fourth) & _AGAIN:
             break
-    lanes[0, _AT], lanes[1, _AT], lanes[2, _AT], lanes[3, _AT] = a + steps, b + steps, c + steps, d + steps
-    lanes[0, _ROW], lanes[1, _ROW], lanes[2, _ROW], lanes[3, _ROW] = p, q, r, s
+    lanes[0, _AT], lanes[1, _AT], lanes[2, _AT], lanes[3, _AT] = np.int64(a), np.int64(b), np.int64(c), np.int64(d)
+    lanes[0, _ROW], lanes[1, _ROW], lanes[2, _ROW], lanes[3, _ROW] = np.int64(p), np.int64(q), np.int64(r), np.int64(s)
 
 
 @step
@@ -326,8 +353,8 @@ def _find_block(text, start, end, byte_classes, classes, n_classes, cuts, inside
     text_type, i64m, u8s, i64m, i64s,
 )  # fmt: skip
 def scan_table(
-    text, segments, cursor, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside, lanes,
-    marks, spans, stops,
+    text, segments, cursor, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside,
+    lanes, marks, spans, stops,
 ):  # fmt: skip
     """Cut segments; the contract of `scan`, and see the module for the tables.
 

@@ -61,7 +61,7 @@ class Automaton:
     @property
     def n_classes(self) -> int:
         """How many classes of code points there are."""
-        return self.next_state.shape[1] - 1
+        return len(self.next_state[0]) - 1
 
     @property
     def is_total(self) -> bool:
@@ -86,7 +86,8 @@ def compile_node(node: Node, asked: Sequence[str], members: npt.NDArray[np.bool_
     numbers: dict[tuple[int, ...], int] = {(start,): 0}
     rows: list[list[tuple[int, int]]] = []
     n_symbols = members.shape[1] + 1
-    for state in (todo := [(start,)]):
+    todo: list[tuple[int, ...]] = [(start,)]
+    for state in todo:
         row = []
         for symbol in range(n_symbols):
             ended, after = threads.move(state, symbol)

@@ -146,7 +146,7 @@ def _states(automaton: Automaton, kept: npt.NDArray[np.int64]) -> npt.NDArray[np
     symbols = np.append(kept, automaton.n_classes)
     after = automaton.next_state[:, symbols]
     after = np.where(after == DEAD, transduce.DEAD, after)
-    states: npt.NDArray[np.uint16] = automaton.ended[:, symbols].astype(np.uint16) << 14 | after.astype(np.uint16)
+    states: npt.NDArray[np.uint16] = (automaton.ended[:, symbols].astype(np.int32) << 14 | after).astype(np.uint16)
     return states.ravel()
 
 

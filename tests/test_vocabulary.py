@@ -228,7 +228,7 @@ class TestConstructor:
         tokens = (*BYTES.values(), b"", b"lo")
         with pytest.raises(VocabularyError, match=r"merge 0 is \[256, 257, 257\], and no token has the id 256"):
             Vocabulary(tokens, np.array([[256, 257, 257]], np.int32))
-        with pytest.raises(VocabularyError, match="id 258 has .* where one byte or more"):
+        with pytest.raises(VocabularyError, match=r"id 258 has .* where one byte or more"):
             Vocabulary((*tokens, b""), np.array([[108, 111, 257]], np.int32))
 
     @pytest.mark.parametrize("index", [-1, 0, 259])

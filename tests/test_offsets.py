@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dask_bpe import Vocabulary
 from dask_bpe.errors import ParameterError
 from dask_bpe.offsets import Encoding
+from dask_bpe.pretokenize import Split
 from dask_bpe.tokenizer import Tokenizer
 
 BYTES = {index: bytes([index]) for index in range(256)}
@@ -41,7 +42,12 @@ def hugging_face(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
     ids |= vocabulary.special_tokens
     merges = [(spelled[left], spelled[right]) for left, right, _ in vocabulary.merges.tolist()]
     model = tokenizers.Tokenizer(tokenizers.models.BPE(ids, merges))
-    model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pre_tokenizers = tokenizers.pre_tokenizers
+    model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    if isinstance(vocabulary.pattern, tuple):
+        steps = [pre_tokenizers.Split(tokenizers.Regex(step.regex), step.behavior) for step in vocabulary.pattern]
+        byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        model.pre_tokenizer = pre_tokenizers.Sequence([*steps, byte_level])
     added = [
         tokenizers.AddedToken(text, **dict.fromkeys(vocabulary.added_rules.get(text, ()), True), normalized=False)
         for text in vocabulary.special_tokens
@@ -62,6 +68,11 @@ BY_RULES = trained(
     },
 )
 HF_BY_RULES = hugging_face(BY_RULES)
+
+
+# A pattern that removes white space and commas: no token stands where they are.
+REMOVING = trained(SPECIAL, pattern=(Split(r"[\s,]+", "removed"), Split(r"\d", "isolated")))
+HF_REMOVING = hugging_face(REMOVING)
 
 
 def assert_like_huggingface(ours: Tokenizer, theirs: tokenizers.Tokenizer, text: str) -> None:
@@ -108,6 +119,20 @@ def test_huggingface_with_special_tokens(text: str) -> None:
 def test_huggingface_with_rules(parts: list[str]) -> None:
     """A token that takes white space has it in its place."""
     assert_like_huggingface(BY_RULES, HF_BY_RULES, "".join(parts))
+
+
+@given(
+    st.lists(st.sampled_from(["<|a|>", "<|a|><|b|>", " ", ", ", "\n", "the", "é ", " 中文", "12"]), max_size=9).map(
+        "".join
+    )
+)
+@example(" ,")
+@example("the,<|a|> 中")
+def test_huggingface_with_a_pattern_that_removes_text(text: str) -> None:
+    assert_like_huggingface(REMOVING, HF_REMOVING, text)
+    ids, in_bytes, _ = REMOVING.encode_with_offsets(text)
+    for index, (start, end) in zip(ids, in_bytes.tolist(), strict=True):
+        assert text.encode()[start:end] == REMOVING.token_bytes(index)
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("a \ud83d\ude00\udfff\ufeff"))))

@@ -32,6 +32,11 @@ class TokenTable:
         ragged = Ragged.from_list((*self._tokens, bytes(8)))
         return ragged, np.diff(ragged.offsets)
 
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of bytes of every id."""
+        return self._flat[1]
+
     def decode(self, ids: Iterable[int] | npt.NDArray[np.integer[Any]]) -> bytes:
         """The bytes of the ids, one after the other.
 

@@ -93,14 +93,32 @@ class Encoder:
         segments = np.array((starts, ends), np.int64)
         out = np.empty(int((segments[1] - segments[0]).sum()) + segments.shape[1] + 3, np.uint32)
         offsets = np.zeros(segments.shape[1] + 1, np.int64)
-        try:
-            workspace = self._idle.pop()
-        except IndexError:
-            workspace = _Workspace(Scanner(self._pattern, keep_all=True))
+        workspace = self._workspace()
         written = workspace.encode(text, segments, after, self._rules, out, offsets)
         # Only a workspace whose call went well is used again: a MemoryError may leave one half made.
         self._idle.append(workspace.shrunk())
         return out[:written], offsets
+
+    def encode_text(self, data: bytes) -> Ids:
+        """The ids of one text as a segment of its own: `encode_segments` without what only many segments need.
+
+        Returns uint32[n], a view of a larger array. Raises as `encode_segments`.
+        """
+        text = np.frombuffer(data, np.uint8)
+        if self._normalizer is not None:
+            return self.encode_segments(text, np.zeros(1, np.int64), np.array([len(data)], np.int64))[0]
+        out = np.empty(len(data) + 4, np.uint32)
+        workspace = self._workspace()
+        written = workspace.encode_whole(text, self._rules, out)
+        self._idle.append(workspace.shrunk())
+        return out[:written]
+
+    def _workspace(self) -> _Workspace:
+        """A workspace that nobody uses."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return _Workspace(Scanner(self._pattern, keep_all=True))
 
 
 @lru_cache(maxsize=4)
@@ -190,6 +208,7 @@ class _Workspace:
         self._batch = np.empty(2 * encode.BATCH, np.uint64)
         self._missed = np.empty(encode.BATCH, np.int64)
         self._cursor = np.zeros(3, np.int64)
+        self._whole, self._bounds = np.zeros((2, 1), np.int64), np.zeros(2, np.int64)
         self._resize_scratch(encode.CACHED_BYTES)
         self._make_cache(_FIRST)
 
@@ -249,6 +268,11 @@ class _Workspace:
             written = self._encode_batch(text, batch, ends, rules, out, bounds, written)
         return written
 
+    def encode_whole(self, text: Text, rules: _Rules, out: Ids) -> int:
+        """Write the ids of a text that is one segment; returns their number."""
+        self._whole[1, 0] = len(text)
+        return self.encode(text, self._whole, _NOTHING_AFTER, rules, out, self._bounds)
+
     def _encode_batch(
         self,
         text: Text,
@@ -260,7 +284,7 @@ class _Workspace:
         written: int,
     ) -> int:
         cursor = self._cursor
-        cursor[:] = 0, written, 0
+        cursor[0], cursor[1], cursor[2] = 0, written, 0
         stops = batch.stops[batch.first : batch.last]
         while True:
             state = encode.encode_spans(

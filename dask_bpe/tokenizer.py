@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
@@ -15,7 +18,10 @@ from dask_bpe.decoding import IncrementalDecoder, TokenTable
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.course_json import read_pair, write_pair
 from dask_bpe.interchange.gpt2 import read_gpt2
-from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
+from dask_bpe.normalizer import Normalizer
+from dask_bpe.offsets import Encoding, into_text, kept_pieces, tile, to_characters
+from dask_bpe.pretokenize import PatternSpec, Scanner, get_pattern
+from dask_bpe.pretokenize.allowed import Choices, Specials, Texts
 from dask_bpe.streaming import safe_blocks, to_bytes
 from dask_bpe.vocabulary import Vocabulary
 
@@ -26,14 +32,26 @@ if TYPE_CHECKING:
 # Texts of a batch meet the kernels together, up to about this many bytes at a time.
 BATCH_BYTES = 1 << 24
 
-_START = np.zeros(1, np.int64)
 _NO_IDS = np.empty(0, np.uint32)
+_NOTHING = 0xFFFFFFFF  # as `encoder.NOTHING`, which is not imported before there is something to encode
+
+# Tokenizers that came to this process in pickles, the one that was used last at the end.
+_RESTORED: dict[tuple[type[Tokenizer], str], Tokenizer] = {}
+_MOST_RESTORED = 8
+_RESTORING = threading.Lock()
 
 
 class Tokenizer:
     """A byte-level BPE tokenizer. Immutable, safe to use from several threads, pickled as its vocabulary.
 
     Text is str or bytes. Bytes need not be valid UTF-8; in a str, lone surrogates become U+FFFD.
+
+    In a Dask graph of your own, make it a key of the graph: it then travels to every worker once. Given to tasks as
+    an ordinary argument it travels with each of them, half a megabyte for GPT-2's vocabulary; a worker makes but
+    one tokenizer of what comes, either way.
+
+        shared = dask.delayed(tokenizer, pure=True)  # or client.scatter(tokenizer, broadcast=True)
+        bag.map_partitions(lambda texts, tokenizer: tokenizer.encode_batch(texts), shared)
 
     Parameters
     ----------
@@ -85,11 +103,9 @@ class Tokenizer:
         else:
             self._vocabulary = Vocabulary.from_tokens(vocab, merges, special_tokens or (), pattern=pattern, ties=ties)
         get_pattern(self._vocabulary.pattern)  # refuse one that is not known here and not at the first text
-        specials = self._vocabulary.special_tokens
-        self._special_tokens = SpecialTokens(tuple(specials), self._vocabulary.added_rules)
-        self._special_ids = np.array(list(specials.values()), np.uint32)
-        # Text that does not hold what all special tokens begin with needs no search for them.
-        self._special_mark = _common_beginning(self._special_tokens.encoded)
+        specials, rules = self._vocabulary.special_tokens, self._vocabulary.added_rules
+        self._specials = Specials(specials, rules)
+        self._choices = Choices(specials, rules)
 
     @classmethod
     def from_files(
@@ -173,7 +189,12 @@ class Tokenizer:
         return (type(self).__name__, self._vocabulary.fingerprint())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._vocabulary,)
+        return _restored, (type(self), self._vocabulary.fingerprint(), self._packed)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        """The vocabulary in few bytes, which a process that has it need not look into."""
+        return zlib.compress(pickle.dumps(self._vocabulary, pickle.HIGHEST_PROTOCOL), 1)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -187,9 +208,33 @@ class Tokenizer:
     def _table(self) -> TokenTable:
         return TokenTable(self._vocabulary.tokens)
 
-    def encode(self, text: str | bytes) -> list[int]:
-        """The ids of `text`; special tokens in it become their ids."""
-        ids: list[int] = self._encode(to_bytes(text)).tolist()
+    def encode(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: Texts = None,
+        disallowed_special: Texts = None,
+        add_special_tokens: bool = False,
+    ) -> list[int]:
+        """The ids of `text`; special tokens in it become their ids.
+
+        Parameters
+        ----------
+        text : str or bytes
+        allowed_special, disallowed_special : "all", or a set of special tokens
+            If one of them is given, both have the meaning and the default of tiktoken: a special token in the
+            text becomes its id if it is allowed (by default none is), is an error if it is disallowed (by default
+            all that are not allowed), and is text if it is neither. Give ``disallowed_special=()`` to encode text
+            from outside, in which nothing but what you allow may be more than text.
+        add_special_tokens : bool
+            Whether the ids of the vocabulary's `template`, such as that of a beginning of text, go around them.
+
+        Raises
+        ------
+        ParameterError
+            There is a disallowed special token; the message names it and its place.
+        """
+        ids: list[int] = self._ids(text, allowed_special, disallowed_special, add_special_tokens).tolist()
         return ids
 
     def encode_ordinary(self, text: str | bytes) -> list[int]:
@@ -197,29 +242,93 @@ class Tokenizer:
         ids: list[int] = self._encode_ordinary(to_bytes(text)).tolist()
         return ids
 
-    def encode_to_numpy(self, text: str | bytes, *, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+    def encode_to_numpy(
+        self,
+        text: str | bytes,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        allowed_special: Texts = None,
+        disallowed_special: Texts = None,
+        add_special_tokens: bool = False,
+    ) -> npt.NDArray[Any]:
         """As `encode`, in an array of `dtype`: by default uint16 if every id fits, else uint32.
 
         Raises ParameterError if an id of this vocabulary might not fit `dtype`.
         """
-        wanted = self._vocabulary.dtype if dtype is None else np.dtype(dtype)
-        if wanted.kind not in "iu" or np.iinfo(wanted).max < len(self) - 1:
-            raise ParameterError(f"{wanted} does not hold all ids up to {len(self) - 1}; use uint32")
+        wanted = self._checked_dtype(dtype)
         # A copy even when the type is right: the array at hand has room for an id per byte of text.
-        return self._encode(to_bytes(text)).astype(wanted)
+        return self._ids(text, allowed_special, disallowed_special, add_special_tokens).astype(wanted)
 
-    def encode_batch(self, texts: Iterable[str | bytes]) -> list[list[int]]:
+    def encode_with_offsets(
+        self, text: str | bytes, *, allowed_special: Texts = None, disallowed_special: Texts = None
+    ) -> Encoding:
+        """The ids of `text` as `encode` gives them, and where each token stands: in bytes and in characters.
+
+        A special token that takes the white space around it has that in its place too. Text that the pattern
+        removes lies between the places of tokens.
+
+        Raises
+        ------
+        ParameterError
+            There is a disallowed special token; or the vocabulary's normalizer changes this text, whose tokens
+            then have no place in it.
+        """
+        data = to_bytes(text)
+        specials = self._chosen([data], allowed_special, disallowed_special)
+        array = np.frombuffer(data, np.uint8)
+        starts, ends, special = specials.find(array, 0, len(data)) if specials.may_be_in(data) else ([], [], [])
+        segments = np.array(([0, *ends], [*starts, len(data)]), np.int64)
+        self._refuse_normalized(data, segments)
+        ids, bounds = self.encoder.encode_segments(
+            array, segments[0], segments[1], np.array([*special, _NOTHING], np.uint32)
+        )
+        others = np.array((starts, ends), np.int64)
+        lengths = self._table.lengths[ids]
+        lengths[bounds[1:-1] - 1] = others[1] - others[0]
+        offsets = tile(lengths)
+        if lengths.sum() < len(data):
+            scanner = Scanner(get_pattern(self._vocabulary.pattern), keep_all=True)
+            offsets = into_text(offsets, kept_pieces(scanner, array, segments, others))
+        return Encoding(ids.tolist(), offsets, to_characters(text, offsets))
+
+    def encode_batch(
+        self,
+        texts: Iterable[str | bytes],
+        *,
+        allowed_special: Texts = None,
+        disallowed_special: Texts = None,
+        add_special_tokens: bool = False,
+    ) -> list[list[int]]:
         """The `encode` of every text, quicker than one by one."""
         results: list[list[int]] = []
-        group: list[bytes] = []
-        size = 0
-        for text in texts:
-            group.append(to_bytes(text))
-            size += len(group[-1])
-            if size >= BATCH_BYTES:
-                results += self._encode_group(group)
-                group, size = [], 0
-        return results + self._encode_group(group) if group else results
+        for ids, bounds in self._encode_groups(texts, allowed_special, disallowed_special, add_special_tokens):
+            flat, at = ids.tolist(), bounds.tolist()
+            results += [flat[start:end] for start, end in pairwise(at)]
+        return results
+
+    def encode_batch_to_numpy(
+        self,
+        texts: Iterable[str | bytes],
+        *,
+        dtype: npt.DTypeLike | None = None,
+        allowed_special: Texts = None,
+        disallowed_special: Texts = None,
+        add_special_tokens: bool = False,
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """The `encode` of every text in two arrays: the ids of all, one after the other, and where each text begins.
+
+        Returns
+        -------
+        ids : uint16[m] if every id fits, else uint32[m]; or of `dtype`.
+        offsets : int64[n + 1]
+            Those of text k are ``ids[offsets[k]:offsets[k + 1]]``.
+        """
+        wanted = self._checked_dtype(dtype)
+        parts, counts = [np.empty(0, wanted)], [np.zeros(1, np.int64)]
+        for ids, bounds in self._encode_groups(texts, allowed_special, disallowed_special, add_special_tokens):
+            parts.append(ids.astype(wanted))
+            counts.append(np.diff(bounds))
+        return np.concatenate(parts), np.cumsum(np.concatenate(counts))
 
     def encode_iterable(self, chunks: Iterable[str | bytes]) -> Iterator[int]:
         """The ids of the chunks joined, be they cut inside a word, a special token or a character.
@@ -229,79 +338,237 @@ class Tokenizer:
         is where the special tokens look at the text around them. An open file will do as `chunks`.
         """
         pattern = get_pattern(self._vocabulary.cut_pattern)
-        return chain.from_iterable(map(self.encode, safe_blocks(chunks, pattern, self._special_tokens)))
+        return chain.from_iterable(map(self.encode, safe_blocks(chunks, pattern, self._specials.tokens)))
 
-    def count_tokens(self, text: str | bytes) -> int:
+    def count_tokens(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: Texts = None,
+        disallowed_special: Texts = None,
+        add_special_tokens: bool = False,
+    ) -> int:
         """How many ids `encode` gives."""
-        return len(self._encode(to_bytes(text)))
+        return len(self._ids(text, allowed_special, disallowed_special, add_special_tokens))
 
-    def decode(self, ids: Iterable[int] | npt.NDArray[np.integer[Any]]) -> str:
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes of an id. Raises ParameterError if no token has it."""
+        return self._table.decode([token])
+
+    def id_of(self, token: str | bytes) -> int:
+        """The id of a token: of the special token of this text, else the lowest one that spells it.
+
+        Raises ParameterError if there is none: what several tokens spell, `encode` tells.
+        """
+        special = self._vocabulary.special_tokens.get(token) if isinstance(token, str) else None
+        index = self._id_of_bytes.get(to_bytes(token)) if special is None else special
+        if index is None:
+            raise ParameterError(f"{token!r} is not a token: encode() gives the ids of the tokens that spell a text")
+        return index
+
+    def decode(self, ids: Iterable[int] | npt.NDArray[np.integer[Any]], *, skip_special_tokens: bool = False) -> str:
         """The text of the ids; bytes that are not UTF-8, as where a character was cut, become U+FFFD.
+
+        With `skip_special_tokens` special tokens are left out, but not those added ones that are "ordinary".
 
         Raises ParameterError naming the first unknown id and its position.
         """
-        return self._table.decode(ids).decode("utf-8", "replace")
+        return self.decode_bytes(ids, skip_special_tokens=skip_special_tokens).decode("utf-8", "replace")
 
-    def decode_bytes(self, ids: Iterable[int] | npt.NDArray[np.integer[Any]]) -> bytes:
+    def decode_bytes(
+        self, ids: Iterable[int] | npt.NDArray[np.integer[Any]], *, skip_special_tokens: bool = False
+    ) -> bytes:
         """The bytes of the ids: exactly what was encoded. Raises ParameterError as `decode` does."""
-        return self._table.decode(ids)
+        if not skip_special_tokens or not self._skipped:
+            return self._table.decode(ids)
+        ids = ids if isinstance(ids, np.ndarray) else list(ids)
+        try:
+            return self._table.decode(self._without_skipped(ids))
+        except ParameterError:
+            self._table.decode(ids)  # names the position among all ids
+            raise
+
+    def decode_batch(
+        self,
+        batch: Iterable[Iterable[int] | npt.NDArray[np.integer[Any]]]
+        | tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]],
+        *,
+        skip_special_tokens: bool = False,
+    ) -> list[str]:
+        """The `decode` of every text.
+
+        Parameters
+        ----------
+        batch : iterable of ids, or (ids, offsets)
+            What `encode_batch` gives, or the pair of arrays that `encode_batch_to_numpy` gives. A tuple of two
+            arrays is such a pair; arrays of ids go into a list.
+
+        Raises ParameterError as `decode` does, and for offsets that are not ascending from 0 to the number of ids.
+        """
+        if isinstance(batch, tuple) and len(batch) == 2 and all(isinstance(part, np.ndarray) for part in batch):
+            ids, offsets = batch
+            return self._decode_ragged(np.asarray(ids), np.asarray(offsets), skip_special_tokens)
+        texts = []
+        for number, ids in enumerate(batch):
+            try:
+                texts.append(self.decode(ids, skip_special_tokens=skip_special_tokens))
+            except ParameterError as error:
+                raise ParameterError(f"text {number}: {error}") from None
+        return texts
 
     def decoder(self) -> IncrementalDecoder:
         """A decoder for ids that arrive bit by bit, which holds back an unfinished character."""
         return IncrementalDecoder(self._table)
 
+    @cached_property
+    def _id_of_bytes(self) -> dict[bytes, int]:
+        """The lowest id of bytes, that of a special token only if there is no other."""
+        tokens, special = self._vocabulary.tokens, set(self._vocabulary.special_tokens.values())
+        order = sorted(range(len(tokens)), key=lambda index: (index in special, index), reverse=True)
+        return {tokens[index]: index for index in order if tokens[index]}
+
+    @cached_property
+    def _skipped(self) -> frozenset[int]:
+        """Ids that `skip_special_tokens` leaves out."""
+        rules = self._vocabulary.added_rules
+        specials = self._vocabulary.special_tokens.items()
+        return frozenset(index for text, index in specials if "ordinary" not in rules.get(text, ()))
+
+    def _without_skipped(self, ids: list[Any] | npt.NDArray[Any]) -> list[Any] | npt.NDArray[Any]:
+        if isinstance(ids, np.ndarray):
+            return ids[~np.isin(ids, list(self._skipped))] if ids.ndim == 1 else ids
+        try:
+            return [index for index in ids if index not in self._skipped]
+        except TypeError:  # unhashable: no id, as the decoder will say
+            return ids
+
+    def _decode_ragged(self, ids: npt.NDArray[Any], offsets: npt.NDArray[Any], skip: bool) -> list[str]:
+        if (
+            offsets.ndim != 1
+            or offsets.dtype.kind not in "iu"
+            or not len(offsets)
+            or (offsets[0], offsets[-1]) != (0, len(ids))
+            or (offsets[1:] < offsets[:-1]).any()
+        ):
+            raise ParameterError(f"offsets do not go from 0 to {len(ids)}, the number of ids, without going back")
+        data = self._table.decode(ids)
+        lengths = self._table.lengths[ids]
+        if skip:
+            lengths = np.where(np.isin(ids, list(self._skipped)), 0, lengths)
+            data = self.decode_bytes(ids, skip_special_tokens=True)
+        at = np.append(0, np.cumsum(lengths))[offsets].tolist()
+        return [data[start:end].decode("utf-8", "replace") for start, end in pairwise(at)]
+
+    def _checked_dtype(self, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+        wanted = self._vocabulary.dtype if dtype is None else np.dtype(dtype)
+        if wanted.kind not in "iu" or np.iinfo(wanted).max < len(self) - 1:
+            raise ParameterError(f"{wanted} does not hold all ids up to {len(self) - 1}; use uint32")
+        return wanted
+
+    def _chosen(self, texts: Sequence[bytes], allowed: Texts, disallowed: Texts) -> Specials:
+        """The special tokens that become ids. Raises ParameterError where a text holds a disallowed one."""
+        if allowed is None and disallowed is None:
+            return self._specials
+        choice = self._choices.choice(allowed, disallowed)
+        for data in texts:
+            choice.refuse(data)
+        return choice.allowed
+
+    def _ids(self, text: str | bytes, allowed: Texts, disallowed: Texts, framed: bool) -> npt.NDArray[np.uint32]:
+        data = to_bytes(text)
+        specials = self._chosen((data,), allowed, disallowed)
+        if specials.may_be_in(data):
+            ids = self._encode_texts(data, [0], [len(data)], specials)[0]
+        else:
+            ids = self._encode_ordinary(data)
+        return self._framed(ids, np.array([0, len(ids)]))[0] if framed else ids
+
     def _encode_ordinary(self, data: bytes) -> npt.NDArray[np.uint32]:
-        if not data:
-            return _NO_IDS
-        text = np.frombuffer(data, np.uint8)
-        return self.encoder.encode_segments(text, _START, np.array([len(data)], np.int64))[0]
+        return self.encoder.encode_text(data) if data else _NO_IDS
 
-    def _encode(self, data: bytes) -> npt.NDArray[np.uint32]:
-        if self._may_hold_special(data):
-            return self._encode_texts(data, [0], [len(data)])[0]
-        return self._encode_ordinary(data)
+    def _framed(
+        self, ids: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """The ids with those of the template around each text."""
+        before, after = self._vocabulary.template
+        n = len(bounds) - 1
+        places = np.concatenate((np.tile(bounds[:-1], (len(before), 1)), np.tile(bounds[1:], (len(after), 1))))
+        ids = np.insert(ids, places.T.ravel(), np.tile(np.array(before + after, np.uint32), n))
+        return ids, bounds + np.arange(n + 1) * (len(before) + len(after))
 
-    def _may_hold_special(self, data: bytes) -> bool:
-        return len(self._special_ids) > 0 and self._special_mark in data
-
-    def _encode_group(self, group: list[bytes]) -> list[list[int]]:
-        ends = np.cumsum([len(data) for data in group], dtype=np.int64).tolist()
-        ids, bounds = self._encode_texts(b"".join(group), [0, *ends[:-1]], ends)
-        flat, at = ids.tolist(), bounds.tolist()
-        return [flat[start:end] for start, end in pairwise(at)]
+    def _encode_groups(
+        self, texts: Iterable[str | bytes], allowed: Texts, disallowed: Texts, framed: bool
+    ) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
+        """Ids and bounds of the texts, some megabytes at a time."""
+        for first, group in _groups(texts):
+            specials = self._specials
+            if allowed is not None or disallowed is not None:
+                choice = self._choices.choice(allowed, disallowed)
+                for number, data in enumerate(group, first):
+                    choice.refuse(data, f"text {number}")
+                specials = choice.allowed
+            ends = np.cumsum([len(data) for data in group], dtype=np.int64).tolist()
+            ids, bounds = self._encode_texts(b"".join(group), [0, *ends[:-1]], ends, specials)
+            yield self._framed(ids, bounds) if framed else (ids, bounds)
 
     def _encode_texts(
-        self, data: bytes, starts: list[int], ends: list[int]
+        self, data: bytes, starts: list[int], ends: list[int], specials: Specials
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         """Ids of the texts data[starts[i]:ends[i]], and int64[n + 1] where those of each text begin."""
         text = np.frombuffer(data, np.uint8)
-        if not self._may_hold_special(data):
+        if not specials.may_be_in(data):
             return self.encoder.encode_segments(text, np.array(starts, np.int64), np.array(ends, np.int64))
         # Each special token ends a segment and goes after its ids; the end of a text ends one too.
-        segment_starts, segment_ends, specials, segments = [], [], [], [0]
+        segment_starts, segment_ends, after, segments = [], [], [], [0]
         for start, end in zip(starts, ends, strict=True):
-            if data.find(self._special_mark, start, end) >= 0:
-                found_starts, found_ends, found = self._special_tokens.find(text, start, end)
-                segment_starts += [start, *found_ends.tolist()]
-                segment_ends += [*found_starts.tolist(), end]
-                specials += [*found.tolist(), -1]
-            else:
-                segment_starts.append(start)
-                segment_ends.append(end)
-                specials.append(-1)
-            segments.append(len(specials))
+            segment_starts.append(start)
+            if specials.may_be_in(data, start, end):
+                found_starts, found_ends, found = specials.find(text, start, end)
+                segment_starts += found_ends
+                segment_ends += found_starts
+                after += found
+            segment_ends.append(end)
+            after.append(_NOTHING)
+            segments.append(len(after))
         ids, offsets = self.encoder.encode_segments(
-            text, np.array(segment_starts, np.int64), np.array(segment_ends, np.int64)
+            text, np.array(segment_starts, np.int64), np.array(segment_ends, np.int64), np.array(after, np.uint32)
         )
-        special = np.array(specials, np.int64)
-        inserted = special >= 0
-        ids = np.insert(ids, offsets[1:][inserted], self._special_ids[special[inserted]])
-        offsets[1:] += np.cumsum(inserted)
         return ids, offsets[segments]
 
+    def _refuse_normalized(self, data: bytes, segments: npt.NDArray[np.int64]) -> None:
+        """Raise ParameterError if the normalizer changes a segment of a text."""
+        if not self._vocabulary.normalizer:
+            return
+        normalizer = Normalizer(self._vocabulary.normalizer)
+        for start, end in segments.T.tolist():
+            if normalizer(data[start:end]) != data[start:end]:
+                raise ParameterError(
+                    f"the normalizer of this vocabulary changes the text in bytes {start} to {end}, so that its tokens"
+                    " have no place in it: encode() gives the ids without places"
+                )
 
-def _common_beginning(strings: Sequence[bytes]) -> bytes:
-    # What the first and the last in sorted order have in common, all have.
-    first, last = min(strings, default=b""), max(strings, default=b"")
-    length = next((at for at, byte in enumerate(first) if byte != last[at]), len(first))
-    return first[:length]
+
+def _restored(kind: type[Tokenizer], fingerprint: str, packed: bytes) -> Tokenizer:
+    """The tokenizer of a pickle; the one that was made of it before, if it is among the last ones."""
+    with _RESTORING:
+        tokenizer = _RESTORED.pop((kind, fingerprint), None)
+        if tokenizer is None:
+            tokenizer = kind(pickle.loads(zlib.decompress(packed)))
+            if len(_RESTORED) >= _MOST_RESTORED:
+                del _RESTORED[next(iter(_RESTORED))]
+        _RESTORED[kind, fingerprint] = tokenizer
+    return tokenizer
+
+
+def _groups(texts: Iterable[str | bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """The texts as UTF-8, several in a list, with the number of the first of them."""
+    group: list[bytes] = []
+    first = size = 0
+    for text in texts:
+        group.append(to_bytes(text))
+        size += len(group[-1])
+        if size >= BATCH_BYTES:
+            yield first, group
+            first, group, size = first + len(group), [], 0
+    if group:
+        yield first, group

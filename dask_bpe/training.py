@@ -24,6 +24,10 @@ from dask_bpe.vocabulary import TIE_RULES, Vocabulary
 
 _MERGES_PER_CALL = 512
 
+# Where the special tokens stand among the ids, and the order of those of the single bytes.
+PLACES = ("start", "after_bytes", "end")
+BYTE_ORDERS = ("value", "gpt2")
+
 
 @dataclass(frozen=True, eq=False)
 class MergeLog:
@@ -85,9 +89,11 @@ def fit(
     ties: str = "bytes",
     min_frequency: int = 1,
     max_token_length: int | None = None,
+    special_tokens_at: str = "after_bytes",
+    byte_order: str = "value",
     progress: Progress | None = None,
 ) -> TrainingResult:
-    """Learn a vocabulary from counts: ids 0-255 are the bytes, then the special tokens, then the merges.
+    """Learn a vocabulary from counts: its ids are the bytes, then the special tokens, then the merges.
 
     Parameters
     ----------
@@ -95,10 +101,20 @@ def fit(
     vocab_size : ids in all; fewer when no pair is left to merge, which is a normal end.
     special_tokens : those of the vocabulary, in the order of their ids; None: those that `counts` were cut at.
     ties : which of several most frequent pairs is merged. "bytes": the greatest pair, compared as byte
-        strings. "ids": the smallest pair of ids. "huggingface": as the trainer of HF `tokenizers`, the
-        smallest pair in its order of ids. "first": the pair that occurs first in the corpus.
+        strings. "ids": the smallest pair of ids where the bytes have their values for ids; `rustbpe` does so
+        (it counts in 32 bits, and goes astray beyond). "huggingface": as the trainer of HF `tokenizers`, the
+        smallest pair where the bytes have the ids of GPT-2. "first": the pair that occurs first in the corpus,
+        as in `minbpe`.
     min_frequency : a pair that occurs less often is not merged.
-    max_token_length : longest token in bytes; None is no limit.
+    max_token_length : longest token in bytes; None is no limit. (HF's limit of n is n - 1 here, since it is the
+        first length that is refused; two bytes it always allows.)
+    special_tokens_at : where the ids of the special tokens are: at the "start", "after_bytes", or at the "end",
+        after the merges.
+    byte_order : the order of the 256 ids of the bytes: that of their "value", or that of "gpt2", by the characters
+        that stand for them in its files.
+
+    Neither of the last two changes what is merged. With ``ties="huggingface", special_tokens_at="start",
+    byte_order="gpt2"`` the vocabulary is, id by id, that of HF's trainer for `ByteLevel` with its whole alphabet.
 
     Raises
     ------
@@ -107,10 +123,10 @@ def fit(
     """
     view = progress or Progress()
     specials = SpecialTokens(counts.special_tokens if special_tokens is None else special_tokens).tokens
-    check_rules(vocab_size, specials, ties, min_frequency, max_token_length)
+    check_rules(vocab_size, specials, ties, min_frequency, max_token_length, special_tokens_at, byte_order)
     # Every merge shortens a pre-token: a small corpus can't fill a large vocabulary.
-    vocab_size = min(vocab_size, 257 + len(specials) + len(counts.strings.values))
-    merger = Merger(counts, vocab_size, specials, ties, min_frequency, max_token_length)
+    n_symbols = min(vocab_size - len(specials), 257 + len(counts.strings.values))
+    merger = Merger(counts, n_symbols, ties, min_frequency, max_token_length)
     view.start("merging", merger.wanted, "merges")
     state = merge.DONE
     while state == merge.DONE and not merger.complete:
@@ -118,7 +134,9 @@ def fit(
         state = merger.advance(_MERGES_PER_CALL)
         view.advance("merging", merger.n_merges - before)
     view.finish("merging")
-    return TrainingResult(merger.vocabulary(), merger.log(), "exhausted" if state == merge.EXHAUSTED else "vocab_size")
+    layout = Layout(specials, special_tokens_at, byte_order)
+    stop = "exhausted" if state == merge.EXHAUSTED else "vocab_size"
+    return TrainingResult(merger.vocabulary(layout), merger.log(layout), stop)
 
 
 def check_rules(
@@ -127,6 +145,8 @@ def check_rules(
     ties: str,
     min_frequency: int,
     max_token_length: int | None,
+    special_tokens_at: str = "after_bytes",
+    byte_order: str = "value",
 ) -> None:
     """Refuse rules that can't be trained by, before any work.
 
@@ -137,6 +157,10 @@ def check_rules(
     n_special = len(SpecialTokens(special_tokens).tokens)
     if ties not in TIE_RULES:
         raise ParameterError(f"unknown tie rule {ties!r}: known are {', '.join(TIE_RULES)}")
+    if special_tokens_at not in PLACES:
+        raise ParameterError(f"special_tokens_at is {special_tokens_at!r}: known are {', '.join(PLACES)}")
+    if byte_order not in BYTE_ORDERS:
+        raise ParameterError(f"byte_order is {byte_order!r}: known are {', '.join(BYTE_ORDERS)}")
     whole_number("vocab_size", vocab_size, -(1 << 31))
     if vocab_size < 256 + n_special:
         raise ParameterError(
@@ -148,45 +172,65 @@ def check_rules(
         whole_number("max_token_length", max_token_length)
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Which id every symbol of the merge loop gets; see `fit`."""
+
+    special_tokens: tuple[str, ...]
+    special_tokens_at: str
+    byte_order: str
+
+    def ids(self, n_symbols: int) -> npt.NDArray[np.int32]:
+        """The id of each of so many symbols. int32[n_symbols], ascending but for the bytes."""
+        ids = np.arange(n_symbols, dtype=np.int32)
+        if self.byte_order == "gpt2":
+            ids[list(CHARACTER_OF_BYTE)] = np.arange(256)
+        ids[ids >= self.first_special(n_symbols)] += len(self.special_tokens)
+        return ids
+
+    def first_special(self, n_symbols: int) -> int:
+        """The id of the first special token."""
+        return {"start": 0, "after_bytes": 256, "end": n_symbols}[self.special_tokens_at]
+
+
 class Merger:
     """The state of the merge loop. `advance` makes some merges; in between it can be looked at and kept.
 
+    Its symbols are the bytes, then the products of the merges, `n_symbols` at the end; a `Layout` makes ids of them.
     The arrays are those of `kernels.merge`; when the kernel needs a larger one, it is made here.
     """
 
     def __init__(
         self,
         counts: PretokenCounts,
-        vocab_size: int,
-        special_tokens: tuple[str, ...],
+        n_symbols: int,
         ties: str,
         min_frequency: int,
         max_token_length: int | None,
     ) -> None:
-        self._pattern, self._ties, self._specials = counts.pattern, ties, special_tokens
-        self._vocab_size = vocab_size
-        self._first_merged = 256 + len(self._specials)
-        self.wanted = vocab_size - self._first_merged
+        self._pattern, self._ties = counts.pattern, ties
+        self._n_symbols = n_symbols
+        self.wanted = n_symbols - 256
         numbers = self._numbers = np.zeros(candidates.N_NUMBERS, np.int64)
         numbers[candidates.TIES] = {"bytes": candidates.GREATEST_BYTES, "first": candidates.FIRST_PLACE}.get(
             ties, candidates.LEAST_ORDER
         )
         numbers[candidates.MIN_COUNT] = min_frequency
         numbers[candidates.MAX_LENGTH] = np.iinfo(np.int64).max if max_token_length is None else max_token_length
-        numbers[candidates.TOKENS] = self._first_merged
-        self._make_tokens(vocab_size)
+        numbers[candidates.TOKENS] = 256
+        self._make_tokens(n_symbols)
         self._lay_out(counts)
 
-    def _make_tokens(self, vocab_size: int) -> None:
-        self._tokens = np.zeros((vocab_size + 1, 4), np.int64)
+    def _make_tokens(self, n_symbols: int) -> None:
+        self._tokens = np.zeros((n_symbols + 1, 4), np.int64)
         self._spelling = np.zeros(1 << 16, np.uint8)
         merge.spell_bytes(self._tokens, self._spelling)
-        self._tokens[self._first_merged, candidates.SPELLING] = 256
-        self._tokens[:, candidates.ORDER] = np.arange(vocab_size + 1)
+        self._tokens[256, candidates.SPELLING] = 256
+        self._tokens[:, candidates.ORDER] = np.arange(n_symbols + 1)
         if self._ties == "huggingface":
             # Its alphabet is sorted by the characters that stand for the bytes.
             self._tokens[list(CHARACTER_OF_BYTE), candidates.ORDER] = np.arange(256)
-        self._notes = np.zeros((2 * (vocab_size + 1), 3), np.int64)
+        self._notes = np.zeros((2 * (n_symbols + 1), 3), np.int64)
         self._born = np.empty((0, 2), np.int64)
         self._log = np.empty((1024, 5), np.int64)
 
@@ -226,8 +270,8 @@ class Merger:
 
     @property
     def complete(self) -> bool:
-        """Whether the vocabulary has all the ids that were asked for."""
-        return int(self._numbers[candidates.TOKENS]) >= self._vocab_size
+        """Whether there are all the symbols that were asked for."""
+        return int(self._numbers[candidates.TOKENS]) >= self._n_symbols
 
     def advance(self, n_merges: int) -> int:
         """Make up to `n_merges` merges; returns `kernels.merge.DONE`, or EXHAUSTED when no pair is left."""
@@ -238,7 +282,7 @@ class Merger:
         while True:
             state = int(
                 merge.merge_pairs(
-                    self._vocab_size, goal - self.n_merges, room, self._numbers, self._symbols, self._word_of,
+                    self._n_symbols, goal - self.n_merges, room, self._numbers, self._symbols, self._word_of,
                     self._weights, self._tokens, self._spelling, self._pairs, self._slots,
                     self._places, self._heap, self._notes, self._born, self._log,
                 )
@@ -270,23 +314,27 @@ class Merger:
             more = max(len(self._spelling), 2 * int(self._tokens[:, candidates.LENGTH].max()))
             self._spelling = _enlarged(self._spelling, len(self._spelling) + more)
 
-    def log(self) -> MergeLog:
+    def log(self, layout: Layout) -> MergeLog:
         """The merges so far."""
         rows = self._log[: self.n_merges]
-        left, right, token = (np.ascontiguousarray(rows[:, k], np.int32) for k in range(3))
+        left, right, token = np.ascontiguousarray(layout.ids(256 + self.n_merges)[rows[:, :3].T])
         return MergeLog(left, right, token, rows[:, 3].copy(), rows[:, 4].copy())
 
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self, layout: Layout) -> Vocabulary:
         """The vocabulary as it is now."""
-        n = int(self._numbers[candidates.TOKENS])
+        n = 256 + self.n_merges
         spelling, at = self._spelling.tobytes(), self._tokens[: n + 1, candidates.SPELLING].tolist()
-        tokens = [spelling[k : k + 1] for k in range(256)]
-        tokens += [text.encode() for text in self._specials]
-        tokens += [spelling[at[k] : at[k + 1]] for k in range(self._first_merged, n)]
+        ids, first_special = layout.ids(n), layout.first_special(n)
+        tokens = [b""] * (n + len(layout.special_tokens))
+        for symbol, index in enumerate(ids.tolist()):
+            tokens[index] = spelling[at[symbol] : at[symbol + 1]]
+        specials = {text: first_special + k for k, text in enumerate(layout.special_tokens)}
+        for text, index in specials.items():
+            tokens[index] = text.encode()
         return Vocabulary(
             tokens=tuple(tokens),
-            merges=np.ascontiguousarray(self._log[: self.n_merges, :3], np.int32),
-            special_tokens={text: 256 + k for k, text in enumerate(self._specials)},
+            merges=ids[self._log[: self.n_merges, :3]],
+            special_tokens=specials,
             pattern=self._pattern,
             ties=self._ties,
         )

@@ -1,8 +1,7 @@
-"""Training gives the merges of an oracle that recounts every pair at every step, and of other trainers."""
+"""Training gives the merges of an oracle that recounts every pair at every step."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 import reference
 import strategies
-import tokenizers
 from hypothesis import example, given
 from hypothesis import strategies as st
 from reference import TIES, Trained
@@ -261,53 +259,3 @@ def test_a_prefix_that_ends_inside_a_character(tmp_path: Path) -> None:
     for max_bytes, text in ((3, "ab "), (4, "ab "), (5, "ab "), (6, "ab 自"), (8, "ab 自"), (9, "ab 自君")):
         expected = reference.train(reference.count([text]), 262)
         assert dask_bpe.train_bpe(path, 262, [], max_bytes=max_bytes)[1] == expected.merge_bytes
-
-
-def huggingface(
-    texts: Iterable[str], vocab_size: int, **options: Any
-) -> tuple[tokenizers.Tokenizer, list[tuple[bytes, bytes]]]:
-    """What the trainer of Hugging Face's `tokenizers` learns, with GPT-2's pattern; its merges as bytes."""
-    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    model = tokenizers.Tokenizer(tokenizers.models.BPE())
-    model.pre_tokenizer = byte_level
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=vocab_size, show_progress=False, initial_alphabet=byte_level.alphabet(), **options
-    )
-    model.train_from_iterator(texts, trainer)
-    byte = {character: byte for byte, character in reference.byte_to_character().items()}
-    pairs = json.loads(model.to_str())["model"]["merges"]
-    return model, [tuple(bytes(byte[c] for c in part) for part in pair) for pair in pairs]
-
-
-@given(
-    texts=st.lists(strategies.tied_text(), min_size=1, max_size=5),
-    n_merges=st.integers(1, 30),
-    rare=st.integers(1, 3),
-)
-@examples(0.6)
-def test_parity_with_hugging_face_on_ties(texts: list[str], n_merges: int, rare: int) -> None:
-    texts = [*texts, "ab"]
-    tokenizer = dask_bpe.train(documents(texts), 256 + n_merges, ties="huggingface", min_frequency=rare)
-    model, merges = huggingface(texts, 256 + n_merges, min_frequency=rare)
-    assert tokenizer.vocabulary.merge_bytes() == merges
-    assert model.get_vocab_size() == len(tokenizer)
-
-
-def test_parity_with_hugging_face_on_real_text(alice: str, poems: str) -> None:
-    texts = [*alice.split("\n"), *poems.split("\n")]
-    tokenizer = dask_bpe.train(documents(texts), 3000, special_tokens=[ENDOFTEXT], ties="huggingface")
-    model, merges = huggingface(texts, 3000, special_tokens=[ENDOFTEXT])
-    assert tokenizer.vocabulary.merge_bytes() == merges
-    spell = reference.byte_to_character()
-    for text in (alice[-2000:], poems[-500:], "Quite other words: 'tis 3.14!"):
-        pieces = ["".join(spell[byte] for byte in tokenizer.vocabulary.tokens[i]) for i in tokenizer.encode(text)]
-        assert pieces == model.encode(text).tokens
-
-
-@pytest.mark.parametrize("longest", [2, 3, 5])
-def test_parity_with_hugging_face_on_max_token_length(longest: int, alice: str) -> None:
-    """Its limit is the first length it refuses, once a merge has been made; ours is the last one allowed."""
-    tokenizer = dask_bpe.train(documents(alice.split("\n")), 1000, ties="huggingface", max_token_length=longest)
-    _, merges = huggingface(alice.split("\n"), 1000, max_token_length=longest + 1)
-    assert tokenizer.vocabulary.merge_bytes() == merges
-    assert max(map(len, tokenizer.vocabulary.tokens)) == longest

@@ -35,6 +35,20 @@ if TYPE_CHECKING:
 )
 @click.option("--min-frequency", type=int, default=1, show_default=True, help="Stop at pairs rarer than this.")
 @click.option("--max-token-length", type=int, help="No token of more bytes than this.")
+@click.option(
+    "--special-tokens-at",
+    metavar="start|after_bytes|end",
+    default="after_bytes",
+    show_default=True,
+    help="Where the ids of the special tokens are.",
+)
+@click.option(
+    "--byte-order",
+    metavar="value|gpt2",
+    default="value",
+    show_default=True,
+    help="Order of the 256 ids of the bytes.",
+)
 @click.option("--save-counts", metavar="FILE", help="Keep the counted pre-tokens (Parquet).")
 @click.option("--from-counts", metavar="FILE", help="Train from counts saved before, without the text.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")

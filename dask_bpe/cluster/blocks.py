@@ -77,7 +77,8 @@ class Content:
     ----------
     text : uint8[n], the bytes of the block.
     segments : int64[2, k + 1], bounds of the ordinary text before, between and after the special tokens.
-    special : int64[k], which special token follows segment 0, 1, ... k - 1.
+    special : int64[k], which special token follows segment 0, 1, ... k - 1. Of documents given as texts: int64[k + 1],
+        which one follows each segment, -1 where a document ends.
     start, stop : where the block lies in its file.
     continues : whether it begins inside a document.
     ends_document : whether a document ends with the block.
@@ -212,7 +213,7 @@ def texts_to_contents(
     """Documents given as texts, several in a `Content` of about `size` bytes.
 
     With `specials` they are taken apart at special tokens, and the segments of all follow each other; without,
-    segment k is document k.
+    segment k is document k. ``special`` tells where documents end.
 
     Raises
     ------
@@ -243,14 +244,16 @@ def _join(parts: list[bytes], specials: SpecialTokens | None, errors: Errors, nu
     np.cumsum([len(part) for part in parts], out=bounds[1:])
     text = np.frombuffer(b"".join(parts), np.uint8)
     segments = np.array((bounds[:-1], bounds[1:]))
+    special = np.full(len(parts), -1, np.int64)
     if specials is not None and specials.tokens:
-        pieces = [_segments_of(text, start, end, specials) for start, end in segments.T.tolist()]
-        segments = np.concatenate(pieces, axis=1)
+        pieces = [_pieces_of(text, start, end, specials) for start, end in segments.T.tolist()]
+        segments, special = np.split(np.concatenate(pieces, axis=1), [2])
     where = f"documents {number - len(parts)} to {number - 1}"
-    content = Content(text, segments, np.empty(0, np.int64), n_documents=len(parts), where=where)
+    content = Content(text, segments, special.ravel(), n_documents=len(parts), where=where)
     return make_valid(content, errors)
 
 
-def _segments_of(text: Text, start: int, end: int, specials: SpecialTokens) -> Int64s:
-    starts, ends, _ = specials.find(text, start, end)
-    return np.array((np.append(start, ends), np.append(starts, end)))
+def _pieces_of(text: Text, start: int, end: int, specials: SpecialTokens) -> Int64s:
+    """Starts and ends of the segments of a document, and what follows each. int64[3, n]."""
+    starts, ends, special = specials.find(text, start, end)
+    return np.array((np.append(start, ends), np.append(starts, end), np.append(special, -1)))

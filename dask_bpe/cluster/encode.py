@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import dask
 import dask.bag as db
@@ -21,6 +21,7 @@ from dask_bpe.errors import InputError, ParameterError
 from dask_bpe.io.manifest import Manifest, clear_output, clear_temporary, prepare_output
 from dask_bpe.io.shards import Shard, Span, open_writer, writer_class
 from dask_bpe.io.source import list_files
+from dask_bpe.pretokenize import SpecialTokens
 from dask_bpe.progress import Progress
 from dask_bpe.tokenizer import Tokenizer
 from dask_bpe.vocabulary import Vocabulary
@@ -68,6 +69,7 @@ class _Output:
     format: str
     dtype: str
     separator: int | None
+    special_tokens_in_text: str
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def encode_corpus(
     *,
     dtype: npt.DTypeLike | None = None,
     separator: str | None = None,
+    special_tokens_in_text: Literal["text", "encode"] = "text",
     errors: Errors = "replace",
     block_bytes: int | None = None,
     client: Client | None = None,
@@ -103,14 +106,17 @@ def encode_corpus(
     Parameters
     ----------
     source : a path, a folder, a glob, a URL, or a list of those: text files, in which special tokens are special
-        tokens. Or a `dask.bag.Bag` of str, or any other iterable of str: a document each, in which the
-        text of a special token is text; the separator, if there is one, is put after every document.
+        tokens. Or a `dask.bag.Bag` of str, or any other iterable of str: a document each; the separator, if there
+        is one, is put after every document.
     tokenizer : what encodes.
     out : a folder that is empty or does not exist.
     format : "bin" (uint16 or uint32 without a header, and an index) or "parquet".
     dtype : "uint16" or "uint32"; by default uint16 when every id of the vocabulary fits.
     separator : the special token that ends a document; by default "<|endoftext|>" if the tokenizer has it, else its
         first special token, else none: then a file is a document.
+    special_tokens_in_text : what the text of a special token is in a document of a bag or an iterable. "text": text, so
+        that no document can forge the end of another one. "encode": the special token, as in `Tokenizer.encode`; a
+        separator then ends a document wherever it stands. In files it always does: there it is the format.
     errors, block_bytes, client : how the text is read, see `count_pretokens`.
     progress : told of the bytes encoded, as stage "encoding".
 
@@ -124,6 +130,8 @@ def encode_corpus(
         raise ParameterError(f"tokenizer is of type {type(tokenizer).__name__}: a Tokenizer was expected")
     vocabulary = tokenizer.vocabulary
     writer_class(format)
+    if special_tokens_in_text not in ("text", "encode"):
+        raise ParameterError(f"special_tokens_in_text is {special_tokens_in_text!r}: 'text' or 'encode' was expected")
     output_dtype = _checked_dtype(dtype, vocabulary)
     which = _separator_index(separator, vocabulary)
     view = progress or Progress()
@@ -139,7 +147,7 @@ def encode_corpus(
     separator_id = None if which is None else vocabulary.special_tokens[specials[which]]
     documents = as_documents(source) if paths is None and not isinstance(source, db.Bag) else iter(())
     folder, made = prepare_output(out)
-    target = _Output(folder, format, output_dtype, separator_id)
+    target = _Output(folder, format, output_dtype, separator_id, special_tokens_in_text)
     try:
         with schedule.job("encoding", total if files else None, "B", view, client) as job:
             if paths is not None:
@@ -232,11 +240,24 @@ def _compute(encoded: db.Bag, client: Client | None) -> list[_Part]:
 def _encode_texts(
     texts: Iterable[str], reading: Reading, vocabulary: Vocabulary, target: _Output, job: str
 ) -> list[_Part]:
-    contents = blocks.texts_to_contents(texts, None, reading.errors, blocks.TEXTS_BYTES)
+    contents = _text_contents(texts, reading, target, blocks.TEXTS_BYTES)
     return [
-        _write_shard(_text_ids(content, vocabulary, target), content, index, vocabulary, target, job, ())
+        _write_shard(_text_ids(content, reading, vocabulary, target), content, index, vocabulary, target, job, ())
         for index, content in enumerate(contents)
     ]
+
+
+def _text_contents(texts: Iterable[str], reading: Reading, target: _Output, size: int) -> Iterator[Content]:
+    """Documents given as texts; what separators within them end counts as documents too."""
+    encode = target.special_tokens_in_text == "encode"
+    specials = SpecialTokens(reading.special_tokens, dict(reading.rules)) if encode else None
+    for content in blocks.texts_to_contents(texts, specials, reading.errors, size):
+        yield replace(content, n_documents=int(_ends_document(content, reading).sum()))
+
+
+def _ends_document(content: Content, reading: Reading) -> npt.NDArray[np.bool_]:
+    """After which segments of texts a document ends."""
+    return np.isin(content.special, [-1, *reading.separators])
 
 
 def _encode_blocks(
@@ -268,8 +289,8 @@ def _encode_partition(
     size = 1 << 62  # one content, one shard
     with schedule.task(job):
         return [
-            _write_shard(_text_ids(content, vocabulary, target), content, number, vocabulary, target, job, ())
-            for content in blocks.texts_to_contents(documents, None, reading.errors, size)
+            _write_shard(_text_ids(content, reading, vocabulary, target), content, number, vocabulary, target, job, ())
+            for content in _text_contents(documents, reading, target, size)
         ]
 
 
@@ -340,11 +361,14 @@ def _file_ids(content: Content, reading: Reading, vocabulary: Vocabulary) -> Ite
         yield ids, ends, int(segments[1, -1] - segments[0, 0])
 
 
-def _text_ids(content: Content, vocabulary: Vocabulary, target: _Output) -> Iterator[_Piece]:
+def _text_ids(content: Content, reading: Reading, vocabulary: Vocabulary, target: _Output) -> Iterator[_Piece]:
     """Ids of documents that were given as texts, each ended by the separator if there is one."""
     encoder = Encoder.of(vocabulary)
+    separator = NOTHING if target.separator is None else target.separator
+    # The last one is what index -1 finds.
+    after = np.array([*vocabulary.special_tokens.values(), separator], np.uint32)[content.special]
+    is_end = _ends_document(content, reading)
     for first, last in _slices(content.segments):
         segments = content.segments[:, first:last]
-        after = np.full(last - first, NOTHING if target.separator is None else target.separator, np.uint32)
-        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1], after)
-        yield ids, offsets[1:], int(segments[1, -1] - segments[0, 0])
+        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1], after[first:last])
+        yield ids, offsets[1:][is_end[first:last]], int(segments[1, -1] - segments[0, 0])

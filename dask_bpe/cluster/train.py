@@ -61,6 +61,8 @@ def train(
     ties: str = "bytes",
     min_frequency: int = 1,
     max_token_length: int | None = None,
+    special_tokens_at: str = "after_bytes",
+    byte_order: str = "value",
     errors: Errors = "replace",
     block_bytes: int | None = None,
     max_bytes: int | None = None,
@@ -74,9 +76,11 @@ def train(
     ----------
     source : text, as `count_pretokens` takes it, or counts that were made before.
     vocab_size : ids in all: 256 bytes, the special tokens, the merges.
-    special_tokens : texts that are one id each and never merged. Counts know their own.
+    special_tokens : texts that are one id each and never merged. Counts know their own. (HF's trainer does count
+        the text of a special token where it finds it; to compare, give it the documents without them.)
     pattern : how text is split: "gpt2", a regular expression, or None for whole documents. Counts know their own.
     ties, min_frequency, max_token_length : rules of the merges, see `training.fit`.
+    special_tokens_at, byte_order : the order of the ids, see there too.
     errors, block_bytes, max_bytes, split_every, client : how the text is read, see `count_pretokens`.
     progress : told of the stages "counting" and "merging".
 
@@ -89,7 +93,7 @@ def train(
     ------
     InputError, ParameterError, PatternError, ClusterError
     """
-    check_rules(vocab_size, special_tokens, ties, min_frequency, max_token_length)
+    check_rules(vocab_size, special_tokens, ties, min_frequency, max_token_length, special_tokens_at, byte_order)
     seconds: dict[str, float] = {}
     if isinstance(source, PretokenCounts):
         counts = _with_rules(source, special_tokens, pattern)
@@ -114,6 +118,8 @@ def train(
         ties=ties,
         min_frequency=min_frequency,
         max_token_length=max_token_length,
+        special_tokens_at=special_tokens_at,
+        byte_order=byte_order,
         progress=progress,
     )
     seconds["merging"] = time.perf_counter() - began

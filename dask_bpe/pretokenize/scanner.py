@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,9 @@ class Scanner:
     def __init__(self, pattern: Pattern, *, keep_all: bool = False) -> None:
         self._pattern = pattern
         self._keep_all = keep_all
+        self._vectors: Any = None
+        self._tables: Tables | None = None
+        self._ready = False
         self._spans = np.empty((2, CAPACITY), np.int64)
         self._cursor = np.zeros(7, np.int64)
         self._n_refused = 0
@@ -78,20 +81,31 @@ class Scanner:
         """
         if not self._pattern.splits:
             return self._scan_whole(segments)
-        if self._pattern.name == "gpt2" and os.environ.get("DASK_BPE_SIMD") != "0":
+        if not self._ready:
+            self._make_ready()
+        if self._vectors is not None:
             return self._scan_gpt2(text, segments)
-        # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
-        from dask_bpe.pretokenize.tables import tables_of
+        if self._tables is not None:
+            return self._scan_table(text, segments, self._tables)
+        return self._scan_regex(text, segments)
 
-        tables = tables_of(self._pattern)
-        return self._scan_regex(text, segments) if tables is None else self._scan_table(text, segments, tables)
+    def _make_ready(self) -> None:
+        """Find what cuts this pattern: once, for it takes as long as a short text."""
+        # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
+        if self._pattern.name == "gpt2" and os.environ.get("DASK_BPE_SIMD") != "0":
+            from dask_bpe.kernels.scan import scan_gpt2
+
+            self._vectors = scan_gpt2
+        else:
+            from dask_bpe.pretokenize.tables import tables_of
+
+            self._tables = tables_of(self._pattern)
+        self._ready = True
 
     def _scan_gpt2(self, text: Text, segments: Int64s) -> Iterator[Batch]:
-        from dask_bpe.kernels.scan import scan_gpt2
-
-        classes, cursor = code_point_classes(), self._cursor
+        classes, cursor, scan_gpt2 = code_point_classes(), self._cursor, self._vectors
         stops = np.empty(segments.shape[1], np.int64)
-        cursor[:] = 0
+        cursor.fill(0)
         first = 0
         while first < segments.shape[1]:
             count = scan_gpt2(text, segments, cursor, classes, self._scratch, self._words, self._spans, stops)
@@ -104,7 +118,7 @@ class Scanner:
 
         cursor = self._cursor
         stops = np.empty(segments.shape[1], np.int64)
-        cursor[:] = 0
+        cursor.fill(0)
         first = 0
         while first < segments.shape[1]:
             cursor[5] = -1

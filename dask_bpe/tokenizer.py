@@ -17,7 +17,7 @@ from dask_bpe.interchange.course_json import read_pair, write_pair
 from dask_bpe.interchange.gpt2 import read_gpt2
 from dask_bpe.pretokenize import SpecialTokens, get_pattern
 from dask_bpe.streaming import safe_blocks, to_bytes
-from dask_bpe.vocabulary import Vocabulary
+from dask_bpe.vocabulary import PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
     from dask_bpe.cluster.train import TrainingReport
@@ -152,8 +152,8 @@ class Tokenizer:
         return dict(self._vocabulary.special_tokens)
 
     @property
-    def pattern(self) -> str | None:
-        """How text is split: a name, a regular expression, or None for not at all."""
+    def pattern(self) -> PatternSpec:
+        """How text is split: a name, a regular expression, None for not at all, or a sequence of splits."""
         return self._vocabulary.pattern
 
     def __len__(self) -> int:

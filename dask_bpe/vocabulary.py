@@ -2,20 +2,32 @@
 
 A vocabulary file is one JSON object, a field a line, ASCII, the same bytes for the same vocabulary:
 
-    format, version   "dask_bpe.vocabulary", 1
+    format, version   "dask_bpe.vocabulary", 1; 2 if there is a field of the second table
     sha256            `Vocabulary.fingerprint`, the checksum of all that follows
     pattern, ties     how text is split; how ties were broken in training
     special_tokens    {text: id} in the order given
-    tokens            base64 of the bytes of ids 0, 1, 2, ...
-    merges            [left id, right id, resulting id] in rank order
+    tokens            base64 of the bytes of ids 0, 1, 2, ...; "" for an id that no token has
+    merges            [left id, right id, resulting id] in rank order; not there if `ranks` is "tokens"
+
+and before the tokens, where they are not what they are by default (what each means: `Vocabulary`):
+
+    normalizer        [[step, argument, ...], ...]
+    added_rules       {text: [rule, ...]}
+    template          [[id, ...], [id, ...]]
+    whole_tokens      true
+    ranks             "tokens"
+
+A pattern that is a sequence of splits is a list of [regex, behavior, invert].
 """
 
 from __future__ import annotations
 
 import binascii
+import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -28,12 +40,23 @@ import numpy.typing as npt
 from dask_bpe.errors import ParameterError, VocabularyError
 from dask_bpe.io import paths
 from dask_bpe.io.atomic import atomic_write
+from dask_bpe.normalizer import checked_steps
 from dask_bpe.pretokenize import SpecialTokens
 from dask_bpe.ragged import Ragged
 
 FORMAT = "dask_bpe.vocabulary"
-VERSION = 1
+# A file has the lowest version that says all: plain vocabularies are read by every release.
+PLAIN_VERSION, VERSION = 1, 2
 TIE_RULES = ("bytes", "ids", "huggingface", "first")
+RANKS = ("merges", "tokens")
+
+# What `pattern` may be: whatever `get_pattern` takes, with tuples for lists.
+PatternSpec = Any
+Template = tuple[tuple[int, ...], tuple[int, ...]]
+
+# A larger id is taken for a mistake: every id below it costs memory, be it a token or not.
+_LARGEST_ID = (1 << 26) - 1
+_NO_MERGES = np.empty((0, 3), np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,83 +68,150 @@ class Vocabulary:
     Attributes
     ----------
     tokens : tuple of bytes
-        The bytes of every id; ids are contiguous from 0.
+        The bytes of ids 0, 1, 2, ...; empty where no token has the id, but never at the end.
     merges : int32[m, 3], read-only
-        In rank order: left id, right id, resulting id.
+        In rank order: left id, right id, resulting id. Derived if `ranks` is "tokens".
     special_tokens : read-only mapping of str to int
         The text and the id of every special token, in the order given. The bytes of its id are its UTF-8.
-    pattern : str or None
-        How text is split: the name of a pattern, a regular expression, or None for not at all.
+    pattern : str, None, or tuple of splits
+        How text is split: the name of a pattern, a regular expression, None for not at all, or a sequence of
+        splits one after the other.
     ties : str
         The tie rule of its training, one of `TIE_RULES`. Says where it comes from; encoding does not ask.
+    normalizer : tuple of tuples of str
+        What is done to text between special tokens before it is split; the steps of `dask_bpe.normalizer`.
+    added_rules : read-only mapping of str to frozenset of str
+        Of special tokens that are more than their text: which of `pretokenize.RULES` they follow.
+    template : two tuples of int
+        The ids before and after a text that is encoded with ``add_special_tokens=True``.
+    whole_tokens : bool
+        Whether a pre-token that is a token as a whole becomes it without merging: tiktoken does so, and Hugging
+        Face with ``ignore_merges``.
+    ranks : str
+        "merges": the rank of a merge is its row. "tokens", the rule of tiktoken: any two neighbours whose bytes
+        joined are a token, not a special one, merge; the lowest id first, the leftmost of equal ones. `merges`
+        are then all ways to divide a token into two, by its id and the place where it is divided.
 
     Raises
     ------
     VocabularyError
-        One of the 256 bytes has no id, an id has no bytes, a merge does not spell the bytes of its id, ...
+        One of the 256 bytes has no id, the last id has no bytes, a merge does not spell the bytes of its id, ...
+    ParameterError
+        A tie rule, a step of the normalizer or a rule of a special token that does not exist, ...
     """
 
     tokens: tuple[bytes, ...]
     merges: npt.NDArray[np.int32]
     special_tokens: Mapping[str, int] = field(default_factory=dict)
-    pattern: str | None = "gpt2"
+    pattern: PatternSpec = "gpt2"
     ties: str = "bytes"
+    normalizer: tuple[tuple[str, ...], ...] = ()
+    added_rules: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    template: Template = ((), ())
+    whole_tokens: bool = False
+    ranks: str = "merges"
 
     def __post_init__(self) -> None:
         merges = np.array(self.merges, np.int32, order="C")
         if merges.size and merges.shape[1:] != (3,):
             raise VocabularyError(f"merges have the shape {merges.shape}; (m, 3) was expected")
         merges = merges.reshape(-1, 3)
-        merges.flags.writeable = False
-        object.__setattr__(self, "tokens", tuple(self.tokens))
-        object.__setattr__(self, "merges", merges)
-        object.__setattr__(self, "special_tokens", MappingProxyType(dict(self.special_tokens)))
+        self._set("tokens", tuple(self.tokens))
+        self._set("special_tokens", MappingProxyType(dict(self.special_tokens)))
+        self._set("pattern", _canonical(self.pattern))
+        self._set("normalizer", checked_steps(self.normalizer))
         if self.ties not in TIE_RULES:
             raise ParameterError(f"unknown tie rule {self.ties!r}; known are {', '.join(TIE_RULES)}")
+        if self.ranks not in RANKS:
+            raise ParameterError(f"ranks is {self.ranks!r}: {' or '.join(map(repr, RANKS))} was expected")
+        if not isinstance(self.whole_tokens, bool):
+            raise ParameterError(f"whole_tokens is {self.whole_tokens!r}: True or False was expected")
         _check_tokens(self.tokens)
-        _check_merges(self.tokens, merges)
-        _check_special_tokens(self.tokens, self.special_tokens)
+        if self.ranks == "tokens":
+            merges = _checked_divisions(self.tokens, self.special_tokens, merges)
+        else:
+            _check_merges(self.tokens, merges)
+        merges.flags.writeable = False
+        self._set("merges", merges)
+        specials = SpecialTokens(tuple(self.special_tokens), self.added_rules)
+        _check_special_tokens(self.tokens, self.special_tokens, specials)
+        self._set("added_rules", MappingProxyType(dict(specials.rules)))
+        self._set("template", _checked_template(self.template, self.tokens))
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     @classmethod
     def from_tokens(
         cls,
         vocab: Mapping[int, bytes],
         merges: Sequence[tuple[bytes, bytes]],
-        special_tokens: Sequence[str] = (),
+        special_tokens: Sequence[str] | Mapping[str, int] = (),
         *,
-        pattern: str | None = "gpt2",
+        pattern: PatternSpec = "gpt2",
         ties: str = "bytes",
+        gaps: bool = False,
+        **fields: Any,
     ) -> Vocabulary:
         """A vocabulary from bytes alone: `vocab` is id -> bytes, `merges` are pairs of bytes in rank order.
 
         A special token that `vocab` spells keeps that id (the lowest one, but not that of a single byte if
-        there is another); one that it does not spell gets the next id. A merge means the lowest ids that
-        spell its parts and its product, special tokens only if there is no other.
+        there is another); one that it does not spell gets the next id. A mapping of text to id says the ids.
+        A merge means the lowest ids that spell its parts and its product, special tokens only if there is no
+        other. With `gaps`, ids need not be contiguous. `fields` are further attributes of the vocabulary.
 
         Raises VocabularyError for ids that are not contiguous from 0, a byte without an id, a merge whose
         part or product has no id; ParameterError for a special token that is empty or given twice.
         """
-        tokens = _contiguous(vocab)
-        lowest = dict(zip(reversed(tokens), reversed(range(len(tokens))), strict=True))
-        highest = dict(zip(tokens, range(len(tokens)), strict=True))
-        specials: dict[str, int] = {}
-        checked = SpecialTokens(special_tokens)
-        for text, token in zip(checked.tokens, checked.encoded, strict=True):
-            if token not in lowest:
-                lowest[token] = highest[token] = len(tokens)
-                tokens.append(token)
-            special = lowest[token]
-            if special < highest[token]:
-                another = tokens.index(token, special + 1)
-                if len(token) == 1:
-                    special = another
-                else:
-                    lowest[token] = another
-            specials[text] = special
-        return cls(tuple(tokens), _merge_ids(lowest, merges), specials, pattern, ties)
+        tokens = _with_gaps(vocab) if gaps else _contiguous(vocab)
+        if isinstance(special_tokens, Mapping):
+            known = {index: token for index, token in enumerate(tokens) if token}
+            known = _with_specials(known, special_tokens)
+            tokens = _with_gaps(known) if gaps else _contiguous(known)
+            specials, lowest = dict(special_tokens), _lowest_ids(tokens, special_tokens.values())
+        else:
+            specials, lowest = _find_specials(tokens, SpecialTokens(special_tokens))
+        return cls(tuple(tokens), _merge_ids(lowest, merges), specials, pattern, ties, **fields)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: Mapping[bytes, int],
+        special_tokens: Mapping[str, int] = MappingProxyType({}),
+        *,
+        pattern: PatternSpec,
+        ties: str = "ids",
+        **fields: Any,
+    ) -> Vocabulary:
+        """A vocabulary of tiktoken's kind: the bytes of every token and its rank, which is its id.
+
+        Whole pre-tokens that are a token become it; else the neighbours merge that make the token of the lowest
+        rank. Ranks and ids of special tokens may leave out numbers. `fields` are further attributes.
+
+        Raises VocabularyError for a rank given twice, a byte without a rank, a special token with the id of
+        another token, and what is no bytes or no id.
+        """
+        tokens: dict[int, bytes] = {}
+        for token, rank in ranks.items():
+            index = _as_id(rank, _shown(token) if isinstance(token, bytes) else repr(token)[:60])
+            if index in tokens:
+                raise VocabularyError(
+                    f"rank {index} is given to {_shown(tokens[index])} and to {_shown(token)}: each needs its own"
+                )
+            tokens[index] = token
+        for text, special in special_tokens.items():
+            index = _as_id(special, f"special token {text!r}")
+            if index in tokens:
+                raise VocabularyError(
+                    f"special token {text!r} has id {index}, which is the rank of {_shown(tokens[index])}: "
+                    "leave one of them out, or give it an id of its own"
+                )
+        spelled = tuple(_with_gaps(_with_specials(tokens, special_tokens)))
+        given: dict[str, Any] = {"whole_tokens": True, "ranks": "tokens"} | fields
+        return cls(spelled, _NO_MERGES, dict(special_tokens), pattern, ties, **given)
 
     def __len__(self) -> int:
-        """Number of ids; the largest is one less."""
+        """The largest id and one: how many ids there are, those that no token has included."""
         return len(self.tokens)
 
     def __repr__(self) -> str:
@@ -144,7 +234,26 @@ class Vocabulary:
     def __reduce__(self) -> tuple[Any, ...]:
         lengths = np.array([len(token) for token in self.tokens], np.uint32)
         texts = tuple(self.special_tokens.items())
-        return _unpickle, (b"".join(self.tokens), lengths, self.merges, texts, self.pattern, self.ties)
+        extra = self._extra()
+        state = (b"".join(self.tokens), lengths, self._stored_merges, texts, self.pattern, self.ties)
+        return _unpickle, (*state, extra) if extra else state
+
+    @property
+    def _stored_merges(self) -> npt.NDArray[np.int32]:
+        """The merges that cannot be derived."""
+        return self.merges if self.ranks == "merges" else _NO_MERGES
+
+    def _extra(self) -> dict[str, Any]:
+        """The fields that plain vocabularies do without, where they are not the default: as JSON has them."""
+        rules = {text: sorted(self.added_rules[text]) for text in self.special_tokens if text in self.added_rules}
+        extra = {
+            "normalizer": [list(step) for step in self.normalizer],
+            "added_rules": rules,
+            "template": [list(ids) for ids in self.template] if any(self.template) else [],
+            "whole_tokens": self.whole_tokens,
+            "ranks": "" if self.ranks == "merges" else self.ranks,
+        }
+        return {name: value for name, value in extra.items() if value}
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
@@ -169,7 +278,7 @@ class Vocabulary:
 
     def to_dict(self) -> dict[int, bytes]:
         """Id -> bytes, special tokens included."""
-        return dict(enumerate(self.tokens))
+        return {index: token for index, token in enumerate(self.tokens) if token}
 
     def fingerprint(self) -> str:
         """SHA-256 of the contents in hexadecimal: equal for equal vocabularies, on every machine."""
@@ -177,26 +286,34 @@ class Vocabulary:
 
     @cached_property
     def _fingerprint(self) -> str:
-        names = [self.pattern, self.ties, list(self.special_tokens.items())]
+        names: list[Any] = [_pattern_to_json(self.pattern), self.ties, list(self.special_tokens.items())]
+        if extra := self._extra():
+            names.append(extra)
+        merges = self._stored_merges
         digest = hashlib.sha256(json.dumps(names).encode() + b"\n")
-        digest.update(np.array([len(self.tokens), len(self.merges)], "<i8").tobytes())
+        digest.update(np.array([len(self.tokens), len(merges)], "<i8").tobytes())
         digest.update(np.array([len(token) for token in self.tokens], "<i8").tobytes())
         digest.update(b"".join(self.tokens))
-        digest.update(self.merges.astype("<i4").tobytes())
+        digest.update(merges.astype("<i4").tobytes())
         return digest.hexdigest()
 
     def to_json(self) -> str:
         """The text of a vocabulary file (see the head of this module)."""
+        extra = self._extra()
+        pattern = _pattern_to_json(self.pattern)
+        plain = not extra and not isinstance(pattern, list) and all(self.tokens)
         fields: dict[str, Any] = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": PLAIN_VERSION if plain else VERSION,
             "sha256": self.fingerprint(),
-            "pattern": self.pattern,
+            "pattern": pattern,
             "ties": self.ties,
             "special_tokens": dict(self.special_tokens),
+            **extra,
             "tokens": [binascii.b2a_base64(token, newline=False).decode() for token in self.tokens],
-            "merges": self.merges.tolist(),
         }
+        if self.ranks == "merges":
+            fields["merges"] = self.merges.tolist()
         lines = [f'"{name}":{json.dumps(value, separators=(",", ":"))}' for name, value in fields.items()]
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -213,10 +330,10 @@ class Vocabulary:
             raise VocabularyError(f"not a vocabulary: not JSON ({error}); was it cut short?") from None
         if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             raise VocabularyError(f'not a vocabulary: "format" is not "{FORMAT}"')
-        if fields.get("version") != VERSION:
+        if fields.get("version") not in (PLAIN_VERSION, VERSION):
             raise VocabularyError(
-                f"vocabulary of version {fields.get('version')!r}, and this dask_bpe reads {VERSION}: "
-                "a newer release may read it"
+                f"vocabulary of version {fields.get('version')!r}, and this dask_bpe reads {PLAIN_VERSION} "
+                f"to {VERSION}: a newer release may read it"
             )
         vocabulary = cls._from_fields(fields)
         if vocabulary.fingerprint() != fields.get("sha256"):
@@ -228,12 +345,12 @@ class Vocabulary:
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Vocabulary:
         try:
-            pattern, ties, specials = fields["pattern"], fields["ties"], dict(fields["special_tokens"])
-            if not (pattern is None or isinstance(pattern, str)):
-                raise TypeError(f"pattern is {pattern!r}")
+            pattern = _pattern_from_json(fields["pattern"])
+            ties, specials = fields["ties"], dict(fields["special_tokens"])
+            extra = {name: fields[name] for name in _EXTRA if name in fields}
             tokens = tuple(binascii.a2b_base64(token, strict_mode=True) for token in fields["tokens"])
-            merges = np.array(fields["merges"], np.int32)
-            return cls(tokens, merges, specials, pattern, ties)
+            merges = _NO_MERGES if extra.get("ranks") == "tokens" else np.array(fields["merges"], np.int32)
+            return cls(tokens, merges, specials, pattern, ties, **extra)
         except KeyError as error:
             raise VocabularyError(f"damaged vocabulary: field {error} is missing") from None
         except (TypeError, ValueError, OverflowError) as error:
@@ -267,13 +384,92 @@ def _unpickle(
     lengths: npt.NDArray[np.uint32],
     merges: npt.NDArray[np.int32],
     special_tokens: tuple[tuple[str, int], ...],
-    pattern: str | None,
+    pattern: PatternSpec,
     ties: str,
+    extra: Mapping[str, Any] = MappingProxyType({}),
 ) -> Vocabulary:
     ends = np.cumsum(lengths, dtype=np.int64)
     bounds = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
     tokens = tuple(values[start:end] for start, end in bounds)
-    return Vocabulary(tokens, merges, dict(special_tokens), pattern, ties)
+    return Vocabulary(tokens, merges, dict(special_tokens), pattern, ties, **extra)
+
+
+def _canonical(pattern: PatternSpec) -> PatternSpec:
+    """A pattern as it is kept: hashable."""
+    if isinstance(pattern, list | tuple):
+        return tuple(tuple(step) if isinstance(step, list | tuple) else step for step in pattern)
+    return pattern
+
+
+def _pattern_to_json(pattern: PatternSpec) -> str | list[Any] | None:
+    if isinstance(pattern, tuple):
+        steps = [dataclasses.astuple(step) if dataclasses.is_dataclass(step) else step for step in pattern]  # type: ignore[arg-type]
+        return [list(step) if isinstance(step, tuple) else [step, "isolated", False] for step in steps]
+    return pattern  # type: ignore[no-any-return]
+
+
+def _pattern_from_json(value: Any) -> PatternSpec:
+    if not (value is None or isinstance(value, str | list)):
+        raise TypeError(f"pattern is {value!r}")
+    return _canonical(value)
+
+
+def _as_id(value: object, whose: str) -> int:
+    try:
+        index = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        index = -1
+    if not 0 <= index <= _LARGEST_ID:
+        raise VocabularyError(f"{whose} has id {value!r}: a whole number from 0 to {_LARGEST_ID} was expected")
+    return index
+
+
+def _with_gaps(vocab: Mapping[int, bytes]) -> list[bytes]:
+    """The bytes of ids 0, 1, 2, ... up to the largest, b"" for those that are not in `vocab`."""
+    tokens = [b""] * (max((_as_id(index, repr(token)[:60]) for index, token in vocab.items()), default=-1) + 1)
+    for index, token in vocab.items():
+        if not isinstance(token, bytes) or not token:
+            raise _no_bytes(index, token)
+        tokens[index] = token
+    return tokens
+
+
+def _with_specials(tokens: Mapping[int, bytes], special_tokens: Mapping[str, int]) -> dict[int, bytes]:
+    """The tokens, and the special tokens at their ids where nothing is."""
+    checked = SpecialTokens(tuple(special_tokens))
+    found = dict(tokens)
+    for text, token in zip(checked.tokens, checked.encoded, strict=True):
+        index = _as_id(special_tokens[text], f"special token {text!r}")
+        found.setdefault(index, token)
+    return found
+
+
+def _find_specials(tokens: list[bytes], checked: SpecialTokens) -> tuple[dict[str, int], dict[bytes, int]]:
+    """Ids of special tokens, new ones appended to `tokens`; and the lowest ids of bytes, special ones last."""
+    lowest = dict(zip(reversed(tokens), reversed(range(len(tokens))), strict=True))
+    highest = dict(zip(tokens, range(len(tokens)), strict=True))
+    specials: dict[str, int] = {}
+    for text, token in zip(checked.tokens, checked.encoded, strict=True):
+        if token not in lowest:
+            lowest[token] = highest[token] = len(tokens)
+            tokens.append(token)
+        special = lowest[token]
+        if special < highest[token]:
+            another = tokens.index(token, special + 1)
+            if len(token) == 1:
+                special = another
+            else:
+                lowest[token] = another
+        specials[text] = special
+    return specials, lowest
+
+
+def _lowest_ids(tokens: Sequence[bytes], special_ids: Iterable[int]) -> dict[bytes, int]:
+    """The lowest id of bytes, that of a special token only if there is no other."""
+    reserved = set(special_ids)
+    lowest = {tokens[index]: index for index in sorted(reserved, reverse=True)}
+    lowest.update((tokens[index], index) for index in reversed(range(len(tokens))) if index not in reserved)
+    return lowest
 
 
 def _contiguous(vocab: Mapping[int, bytes]) -> list[bytes]:
@@ -315,11 +511,19 @@ def _shown(token: bytes) -> str:
 def _check_bytes(tokens: Sequence[bytes]) -> None:
     for index, token in enumerate(tokens):
         if not isinstance(token, bytes) or not token:
-            raise VocabularyError(f"id {index} has {str(token)[:40]!r} where one byte or more was expected")
+            raise _no_bytes(index, token)
+
+
+def _no_bytes(index: int, token: object) -> VocabularyError:
+    return VocabularyError(f"id {index} has {str(token)[:40]!r} where one byte or more was expected")
 
 
 def _check_tokens(tokens: tuple[bytes, ...]) -> None:
-    _check_bytes(tokens)
+    for index, token in enumerate(tokens):
+        if not isinstance(token, bytes):
+            raise _no_bytes(index, token)
+    if tokens and not tokens[-1]:
+        raise _no_bytes(len(tokens) - 1, b"")
     missing = set(range(256)).difference(token[0] for token in tokens if len(token) == 1)
     if missing:
         raise VocabularyError(
@@ -336,11 +540,14 @@ def _check_merges(tokens: tuple[bytes, ...], merges: npt.NDArray[np.int32]) -> N
     # Equal lengths row by row, then equal bytes all in one: a tenth of the time of comparing row by row.
     ragged = Ragged.from_list(tokens)
     lengths = np.diff(ragged.offsets)[merges]
-    if (lengths[:, 0] + lengths[:, 1] == lengths[:, 2]).all():
+    if lengths.all() and (lengths[:, 0] + lengths[:, 1] == lengths[:, 2]).all():
         parts, products = _joined(ragged, merges[:, :2].ravel()), _joined(ragged, merges[:, 2])
         if np.array_equal(parts, products):
             return
     for rank, (left, right, product) in enumerate(merges.tolist()):
+        gap = next((index for index in (left, right, product) if not tokens[index]), None)
+        if gap is not None:
+            raise VocabularyError(f"merge {rank} is {[left, right, product]}, and no token has the id {gap}")
         if tokens[left] + tokens[right] != tokens[product]:
             raise VocabularyError(
                 f"merge {rank} joins {_shown(tokens[left])} and {_shown(tokens[right])}, "
@@ -356,8 +563,59 @@ def _joined(ragged: Ragged, indices: npt.NDArray[np.int32]) -> npt.NDArray[np.ui
     return ragged.values[places]
 
 
-def _check_special_tokens(tokens: tuple[bytes, ...], special_tokens: Mapping[str, int]) -> None:
-    encoded = SpecialTokens(tuple(special_tokens)).encoded
-    for (text, index), token in zip(special_tokens.items(), encoded, strict=True):
+def _checked_divisions(
+    tokens: tuple[bytes, ...], special_tokens: Mapping[str, int], given: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """All ways to divide a token into two, special tokens left aside. int32[m, 3]: left, right, the token.
+
+    Raises VocabularyError when two tokens spell the same, or when `given` is neither empty nor these.
+    """
+    reserved = set(special_tokens.values())
+    ids: dict[bytes, int] = {}
+    for index, token in enumerate(tokens):
+        if token and index not in reserved and ids.setdefault(token, index) != index:
+            raise VocabularyError(
+                f"ids {ids[token]} and {index} both spell {_shown(token)}: where ranks are those of tokens, "
+                "a token has one id"
+            )
+    missing = next((byte for byte in range(256) if bytes([byte]) not in ids), None)
+    if missing is not None:
+        raise VocabularyError(f"the byte 0x{missing:02x} has no id but that of a special token; every byte needs one")
+    rows: list[tuple[int, int, int]] = []
+    for token, index in ids.items():
+        for place in range(1, len(token)):
+            left = ids.get(token[:place])
+            if left is not None and (right := ids.get(token[place:])) is not None:
+                rows.append((left, right, index))
+    merges = np.array(rows, np.int32).reshape(-1, 3)
+    if given.size and not np.array_equal(given, merges):
+        raise VocabularyError(
+            f"{len(given)} merges were given, and the tokens have {len(merges)} other ones: "
+            "where ranks are those of tokens, leave the merges out"
+        )
+    return merges
+
+
+def _check_special_tokens(
+    tokens: tuple[bytes, ...], special_tokens: Mapping[str, int], specials: SpecialTokens
+) -> None:
+    for (text, index), token in zip(special_tokens.items(), specials.encoded, strict=True):
         if not 0 <= index < len(tokens) or tokens[index] != token:
             raise VocabularyError(f"special token {text!r} has id {index}, which does not spell it")
+
+
+def _checked_template(template: Any, tokens: tuple[bytes, ...]) -> Template:
+    try:
+        before, after = (tuple(operator.index(index) for index in ids) for ids in template)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"template is {template!r}: two sequences of ids were expected, those before and after a text"
+        ) from None
+    for index in (*before, *after):
+        if not 0 <= index < len(tokens) or not tokens[index]:
+            raise VocabularyError(f"the template names id {index}, and no token has it")
+    return before, after
+
+
+# In the order in which they stand in a file.
+_EXTRA = ("normalizer", "added_rules", "template", "whole_tokens", "ranks")

@@ -251,7 +251,7 @@ class TestFile:
         [
             (lambda fields: fields.update(format="x"), '"format" is not "dask_bpe.vocabulary"'),
             (lambda fields: fields.pop("format"), '"format" is not'),
-            (lambda fields: fields.update(version=2), "vocabulary of version 2, and this dask_bpe reads 1"),
+            (lambda fields: fields.update(version=3), "vocabulary of version 3, and this dask_bpe reads 1 to 2"),
             (lambda fields: fields.update(sha256="0" * 64), "do not match its checksum"),
             (lambda fields: fields.update(ties="ids"), "do not match its checksum"),
             (lambda fields: fields.update(pattern=None), "do not match its checksum"),

@@ -2,6 +2,6 @@
 
 from dask_bpe.pretokenize.patterns import PATTERNS, Pattern, PatternSpec, Split, get_pattern
 from dask_bpe.pretokenize.scanner import Scanner
-from dask_bpe.pretokenize.special import SpecialTokens
+from dask_bpe.pretokenize.special import RULES, SpecialTokens
 
-__all__ = ["PATTERNS", "Pattern", "PatternSpec", "Scanner", "SpecialTokens", "Split", "get_pattern"]
+__all__ = ["PATTERNS", "RULES", "Pattern", "PatternSpec", "Scanner", "SpecialTokens", "Split", "get_pattern"]

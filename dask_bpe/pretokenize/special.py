@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,8 @@ from dask_bpe.ragged import Ragged
 
 Int64s = npt.NDArray[np.int64]
 
+RULES = ("lstrip", "rstrip", "single_word", "normalized", "ordinary")
+
 
 class SpecialTokens:
     """The special tokens of a vocabulary.
@@ -20,14 +22,16 @@ class SpecialTokens:
     Parameters
     ----------
     tokens : their texts; ``index`` in what `find` returns counts in this order.
+    rules : of some of them, which of `RULES` they follow.
 
     Raises
     ------
     ParameterError
-        When one is empty, not encodable as UTF-8, or given twice.
+        When one is empty, not encodable as UTF-8, or given twice; when a rule does not exist, or is one of a text
+        that is not among them.
     """
 
-    def __init__(self, tokens: Sequence[str]) -> None:
+    def __init__(self, tokens: Sequence[str], rules: Mapping[str, Iterable[str]] | None = None) -> None:
         if isinstance(tokens, str):
             raise ParameterError(f"special_tokens is the text {tokens!r}, not a list of texts: give [{tokens!r}]")
         try:
@@ -45,6 +49,7 @@ class SpecialTokens:
             self.encoded = tuple(token.encode() for token in self.tokens)
         except UnicodeEncodeError as error:
             raise ParameterError(f"special token {error.object!r} holds a lone surrogate: no UTF-8") from error
+        self.rules = _checked_rules(self.tokens, {} if rules is None else rules)
 
     @property
     def longest(self) -> int:
@@ -94,3 +99,25 @@ class SpecialTokens:
                 change[at + (0 if edges else 1)] += 1
                 change[at + len(token) + (1 if edges else 0)] -= 1
         return np.cumsum(change[:-1]) > 0
+
+
+def _checked_rules(tokens: tuple[str, ...], rules: Mapping[str, Iterable[str]]) -> dict[str, frozenset[str]]:
+    """The rules of those tokens that have any."""
+    if not isinstance(rules, Mapping):
+        raise ParameterError(f"the rules of special tokens are {rules!r}: a mapping of text to rules was expected")
+    checked = {}
+    for text, given in rules.items():
+        if text not in tokens:
+            raise ParameterError(
+                f"there are rules for {text!r}, which is not a special token: add it or leave them out"
+            )
+        try:
+            names = frozenset([given] if isinstance(given, str) else given)
+        except TypeError:
+            raise ParameterError(f"the rules of special token {text!r} are {given!r}: a set was expected") from None
+        unknown = next((name for name in names if name not in RULES), None)
+        if unknown is not None:
+            raise ParameterError(f"unknown rule {unknown!r} of special token {text!r}: known are {', '.join(RULES)}")
+        if names:
+            checked[text] = names
+    return checked

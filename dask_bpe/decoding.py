@@ -22,8 +22,9 @@ class TokenTable:
     """The bytes of every id, ready to be looked up."""
 
     def __init__(self, tokens: tuple[bytes, ...]) -> None:
-        """The table of `tokens`: id -> bytes."""
+        """The table of `tokens`: id -> bytes, empty where no token has the id."""
         self._tokens = tokens
+        self._has_gaps = not all(tokens)
 
     @cached_property
     def _flat(self) -> tuple[Ragged, npt.NDArray[np.int64]]:
@@ -50,7 +51,11 @@ class TokenTable:
             raise self._unknown(ids[at], at)
         ragged, lengths = self._flat
         ids = ids.astype(np.int64)
-        size = int(lengths.take(ids).sum())
+        sizes = lengths.take(ids)
+        if self._has_gaps and not sizes.all():
+            at = int(np.flatnonzero(sizes == 0)[0])
+            raise self._unknown(ids[at], at)
+        size = int(sizes.sum())
         out = np.empty(size // 8 + 1, np.uint64)
         gather(ragged.values, ragged.offsets, ids, out)
         return out.view(np.uint8)[:size].tobytes()
@@ -58,18 +63,24 @@ class TokenTable:
     def _join(self, ids: list[int] | tuple[int, ...]) -> bytes:
         try:
             if ids and min(ids) >= 0:
-                return b"".join(map(self._tokens.__getitem__, ids))
+                tokens = [self._tokens[index] for index in ids]
+                if not self._has_gaps or all(tokens):
+                    return b"".join(tokens)
         except IndexError:
             pass
         except TypeError:
             raise ParameterError(f"token ids must be integers, not {ids!r}") from None
         for at, index in enumerate(ids):
-            if not 0 <= index < len(self._tokens):
+            if not 0 <= index < len(self._tokens) or not self._tokens[index]:
                 raise self._unknown(index, at)
         return b""
 
-    def _unknown(self, index: object, at: int) -> ParameterError:
-        return ParameterError(f"token id {index} at position {at} is unknown; ids go from 0 to {len(self._tokens) - 1}")
+    def _unknown(self, index: Any, at: int) -> ParameterError:
+        inside = 0 <= index < len(self._tokens)
+        return ParameterError(
+            f"token id {index} at position {at} is unknown; ids go from 0 to {len(self._tokens) - 1}"
+            + (", and no token has this one" if inside else "")
+        )
 
 
 class IncrementalDecoder:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from functools import lru_cache
-from typing import Any
+from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.kernels import encode, memory, table
+from dask_bpe.normalizer import Normalizer
 from dask_bpe.pretokenize import Scanner, get_pattern
 from dask_bpe.pretokenize.scanner import Batch
+from dask_bpe.ragged import Ragged
 from dask_bpe.vocabulary import Vocabulary
 
 Text = npt.NDArray[np.uint8]
@@ -32,6 +35,17 @@ _NOTHING_AFTER = np.empty(0, np.uint32)
 _MAKING = threading.Lock()
 
 
+class _Rules(NamedTuple):
+    """What a pre-token becomes, in the order of the arguments of `kernels.encode.encode_spans`."""
+
+    byte_ids: Ids
+    pairs: npt.NDArray[np.uint64]
+    whole_index: npt.NDArray[np.uint64]
+    whole_entries: npt.NDArray[np.uint64]
+    whole_values: npt.NDArray[np.uint8]
+    whole_offsets: Int64s
+
+
 class Encoder:
     """Encodes text with one vocabulary. Safe to use from many threads: each call takes a workspace of its own.
 
@@ -40,12 +54,8 @@ class Encoder:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._pattern = get_pattern(vocabulary.pattern)
-        self._byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
-        merges = np.ascontiguousarray(vocabulary.merges, np.int64)
-        capacity = 1 << max(4, (2 * len(merges)).bit_length())
-        self._pairs = memory.zeros(2 * capacity)
-        self._pairs.fill(np.iinfo(np.uint64).max)
-        encode.fill_pairs(merges, self._pairs)
+        self._normalizer = Normalizer(vocabulary.normalizer) if vocabulary.normalizer else None
+        self._rules = _rules_of(vocabulary)
         self._idle: deque[_Workspace] = deque()
 
     @classmethod
@@ -58,6 +68,8 @@ class Encoder:
         self, text: Text, starts: Int64s, ends: Int64s, after: Ids = _NOTHING_AFTER
     ) -> tuple[Ids, Int64s]:
         """Encode each segment ``text[starts[k]:ends[k]]`` on its own; special tokens are not looked for.
+
+        A segment is what a normalizer is applied to: it must be all the text between two special tokens.
 
         Parameters
         ----------
@@ -76,6 +88,8 @@ class Encoder:
         InputError
             When the vocabulary's pattern leaves a part of the text unmatched.
         """
+        if self._normalizer is not None:
+            text, starts, ends = _normalized(self._normalizer, text, starts, ends)
         segments = np.array((starts, ends), np.int64)
         out = np.empty(int((segments[1] - segments[0]).sum()) + segments.shape[1] + 3, np.uint32)
         offsets = np.zeros(segments.shape[1] + 1, np.int64)
@@ -83,7 +97,7 @@ class Encoder:
             workspace = self._idle.pop()
         except IndexError:
             workspace = _Workspace(Scanner(self._pattern, keep_all=True))
-        written = workspace.encode(text, segments, after, self._byte_ids, self._pairs, out, offsets)
+        written = workspace.encode(text, segments, after, self._rules, out, offsets)
         # Only a workspace whose call went well is used again: a MemoryError may leave one half made.
         self._idle.append(workspace.shrunk())
         return out[:written], offsets
@@ -92,6 +106,79 @@ class Encoder:
 @lru_cache(maxsize=4)
 def _encoder_of(vocabulary: Vocabulary) -> Encoder:
     return Encoder(vocabulary)
+
+
+def _normalized(normalizer: Normalizer, text: Text, starts: Int64s, ends: Int64s) -> tuple[Text, Int64s, Int64s]:
+    """The segments after the normalizer, in a text that holds nothing else."""
+    if len(starts) == 0:
+        return text, starts, ends
+    if normalizer.keeps_ascii and text[int(starts.min()) : int(ends.max())].max(initial=0) < 0x80:
+        return text, starts, ends
+    bounds = zip(starts.tolist(), ends.tolist(), strict=True)
+    segments = Ragged.from_list(normalizer(text[start:end].tobytes()) for start, end in bounds)
+    return segments.values, segments.offsets[:-1], segments.offsets[1:]
+
+
+def _rules_of(vocabulary: Vocabulary) -> _Rules:
+    merges = np.ascontiguousarray(vocabulary.merges, np.int64)
+    by_token = vocabulary.ranks == "tokens"
+    ranks = np.ascontiguousarray(merges[:, 2]) if by_token else np.arange(len(merges), dtype=np.int64)
+    pairs = memory.zeros(2 << max(4, (2 * len(merges)).bit_length()))
+    pairs.fill(np.iinfo(np.uint64).max)
+    encode.fill_pairs(merges, ranks, pairs)
+    byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
+    merging = _Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
+    if not vocabulary.whole_tokens:
+        return merging
+    # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
+    # What merging makes of a token is not its id where ranks contradict each other or merges are missing.
+    candidates = _whole_candidates(vocabulary)
+    made, offsets = _merged(Ragged.from_list(candidates), merging)
+    token_ids = np.array(list(candidates.values()), np.int64)
+    differs = (np.diff(offsets) != 1) | (made[offsets[:-1]] != token_ids)
+    return merging._replace(
+        **dict(
+            zip(
+                ("whole_index", "whole_entries", "whole_values", "whole_offsets"),
+                _whole_table(list(compress(candidates, differs)), token_ids[differs]),
+                strict=True,
+            )
+        )
+    )
+
+
+def _whole_candidates(vocabulary: Vocabulary) -> dict[bytes, int]:
+    """The tokens of two bytes or more that a pre-token may be: special ones only if a merge makes them too."""
+    reserved = set(vocabulary.special_tokens.values()).difference(vocabulary.merges[:, 2].tolist())
+    candidates: dict[bytes, int] = {}
+    for index, token in enumerate(vocabulary.tokens):
+        if len(token) > 1 and index not in reserved:
+            candidates.setdefault(token, index)
+    return candidates
+
+
+def _merged(texts: Ragged, rules: _Rules) -> tuple[Ids, Int64s]:
+    """The ids of pre-tokens, and where those of each begin."""
+    segments = np.array((texts.offsets[:-1], texts.offsets[1:]))
+    out = np.empty(len(texts.values) + len(texts) + 3, np.uint32)
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    workspace = _Workspace(Scanner(get_pattern(None), keep_all=True))
+    written = workspace.encode(texts.values, segments, _NOTHING_AFTER, rules, out, offsets)
+    return out[:written], offsets
+
+
+def _whole_table(tokens: list[bytes], token_ids: Int64s) -> tuple[Any, ...]:
+    """The four arrays of `kernels.encode` in which whole tokens are looked up."""
+    texts = Ragged.from_list(tokens)
+    n = len(texts)
+    index = memory.zeros(1 << (2 * n).bit_length() if n else 1)
+    entries = memory.zeros(table.WIDTH * max(n, 1))
+    values, offsets = np.empty(len(texts.values) + 8, np.uint8), np.zeros(n + 1, np.int64)
+    if n:
+        encode.fill_whole(
+            texts.values, texts.offsets, token_ids, index, entries, values, offsets, np.zeros(4, np.int64)
+        )
+    return index, entries, values, offsets
 
 
 class _Workspace:
@@ -150,8 +237,7 @@ class _Workspace:
         text: Text,
         segments: Int64s,
         after: Ids,
-        byte_ids: Ids,
-        pairs: npt.NDArray[np.uint64],
+        rules: _Rules,
         out: Ids,
         offsets: Int64s,
     ) -> int:
@@ -160,7 +246,7 @@ class _Workspace:
         for batch in self._scanner.scan(text, segments):
             bounds = offsets[batch.first + 1 : batch.last + 1]
             ends = after[batch.first : batch.last]
-            written = self._encode_batch(text, batch, ends, byte_ids, pairs, out, bounds, written)
+            written = self._encode_batch(text, batch, ends, rules, out, bounds, written)
         return written
 
     def _encode_batch(
@@ -168,8 +254,7 @@ class _Workspace:
         text: Text,
         batch: Batch,
         after: Ids,
-        byte_ids: Ids,
-        pairs: npt.NDArray[np.uint64],
+        rules: _Rules,
         out: Ids,
         bounds: Int64s,
         written: int,
@@ -179,9 +264,9 @@ class _Workspace:
         stops = batch.stops[batch.first : batch.last]
         while True:
             state = encode.encode_spans(
-                text, batch.spans, batch.n_spans, cursor, stops, bounds, byte_ids, pairs, self._keys, self._batch,
-                self._missed, self._front, self._index, self._entries, self._values, self._offsets, self._overflow,
-                self._used, self._ids, self._best, self._links, self._heap, after, out,
+                text, batch.spans, batch.n_spans, cursor, stops, bounds, *rules, self._keys, self._batch, self._missed,
+                self._front, self._index, self._entries, self._values, self._offsets, self._overflow, self._used,
+                self._ids, self._best, self._links, self._heap, after, out,
             )  # fmt: skip
             if state == encode.DONE:
                 return int(cursor[1])

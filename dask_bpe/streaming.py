@@ -6,7 +6,8 @@ A part of the stream may end
   none that reaches past the end of what is here begins before it;
 - inside ordinary text, where `last_safe_cut` of the pattern proves that a pre-token ends.
 
-Everything after the last such place waits for more.
+Everything after the last such place waits for more; where special tokens look at the text around them, that is
+everything.
 """
 
 from __future__ import annotations
@@ -31,11 +32,16 @@ def safe_blocks(chunks: Iterable[str | bytes], pattern: Pattern, special_tokens:
 
     Lazy: the first block is out as soon as what was read holds a safe end, later ones when there are also
     enough bytes, a number that doubles up to `BLOCK_BYTES`. Text without a safe end is looked at again
-    only when it has doubled: linear time.
+    only when it has doubled: linear time. If the special tokens are `contextual` all is one block; for a
+    vocabulary with a normalizer `pattern` must be its `cut_pattern`.
 
     Raises TypeError for a chunk that is neither str nor bytes.
     """
     beginnings = _Beginnings(special_tokens)
+    if special_tokens.contextual:
+        if whole := b"".join(_as_bytes(chunks)):
+            yield whole
+        return
     parts: list[bytes] = []
     size, wanted, least = 0, 1, 1
     for part in _as_bytes(chunks):

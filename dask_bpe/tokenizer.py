@@ -84,9 +84,9 @@ class Tokenizer:
             raise ParameterError("merges are missing; they are needed beside a mapping of ids to bytes")
         else:
             self._vocabulary = Vocabulary.from_tokens(vocab, merges, special_tokens or (), pattern=pattern, ties=ties)
-        self._pattern = get_pattern(self._vocabulary.pattern)
+        get_pattern(self._vocabulary.pattern)  # refuse one that is not known here and not at the first text
         specials = self._vocabulary.special_tokens
-        self._special_tokens = SpecialTokens(tuple(specials))
+        self._special_tokens = SpecialTokens(tuple(specials), self._vocabulary.added_rules)
         self._special_ids = np.array(list(specials.values()), np.uint32)
         # Text that does not hold what all special tokens begin with needs no search for them.
         self._special_mark = _common_beginning(self._special_tokens.encoded)
@@ -225,9 +225,11 @@ class Tokenizer:
         """The ids of the chunks joined, be they cut inside a word, a special token or a character.
 
         Lazy: ids come out while the chunks go in, and memory holds no more than a block of text and what
-        the pattern forbids to cut. An open file will do as `chunks`.
+        the pattern forbids to cut. With a normalizer that is all text between two special tokens, and all there
+        is where the special tokens look at the text around them. An open file will do as `chunks`.
         """
-        return chain.from_iterable(map(self.encode, safe_blocks(chunks, self._pattern, self._special_tokens)))
+        pattern = get_pattern(self._vocabulary.cut_pattern)
+        return chain.from_iterable(map(self.encode, safe_blocks(chunks, pattern, self._special_tokens)))
 
     def count_tokens(self, text: str | bytes) -> int:
         """How many ids `encode` gives."""

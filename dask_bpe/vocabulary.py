@@ -271,6 +271,15 @@ class Vocabulary:
         ids.flags.writeable = False
         return ids
 
+    @property
+    def cut_pattern(self) -> PatternSpec:
+        """The pattern by which a text may be cut into parts that are encoded one by one.
+
+        None with a normalizer, which may change a text on both sides of a place: then it is cut at special
+        tokens only.
+        """
+        return None if self.normalizer else self.pattern
+
     def merge_bytes(self) -> list[tuple[bytes, bytes]]:
         """The merges as pairs of bytes, in rank order."""
         tokens = self.tokens
@@ -283,6 +292,11 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 of the contents in hexadecimal: equal for equal vocabularies, on every machine."""
         return self._fingerprint
+
+    @property
+    def _version(self) -> int:
+        plain = not self._extra() and not isinstance(self.pattern, tuple) and all(self.tokens)
+        return PLAIN_VERSION if plain else VERSION
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -299,17 +313,14 @@ class Vocabulary:
 
     def to_json(self) -> str:
         """The text of a vocabulary file (see the head of this module)."""
-        extra = self._extra()
-        pattern = _pattern_to_json(self.pattern)
-        plain = not extra and not isinstance(pattern, list) and all(self.tokens)
         fields: dict[str, Any] = {
             "format": FORMAT,
-            "version": PLAIN_VERSION if plain else VERSION,
+            "version": self._version,
             "sha256": self.fingerprint(),
-            "pattern": pattern,
+            "pattern": _pattern_to_json(self.pattern),
             "ties": self.ties,
             "special_tokens": dict(self.special_tokens),
-            **extra,
+            **self._extra(),
             "tokens": [binascii.b2a_base64(token, newline=False).decode() for token in self.tokens],
         }
         if self.ranks == "merges":
@@ -336,7 +347,7 @@ class Vocabulary:
                 f"to {VERSION}: a newer release may read it"
             )
         vocabulary = cls._from_fields(fields)
-        if vocabulary.fingerprint() != fields.get("sha256"):
+        if vocabulary.fingerprint() != fields.get("sha256") or vocabulary._version != fields["version"]:
             raise VocabularyError(
                 "damaged vocabulary: its contents do not match its checksum; it was changed or cut after it was written"
             )

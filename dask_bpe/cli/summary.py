@@ -112,7 +112,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
     vocabulary = tokenizer.vocabulary
     specials = dict(vocabulary.special_tokens)
     reserved = set(specials.values())
-    learned = [(token, index) for index, token in enumerate(vocabulary.tokens) if index not in reserved]
+    learned = [(token, index) for index, token in enumerate(vocabulary.tokens) if token and index not in reserved]
     top = sorted(learned, key=lambda item: (-len(item[0]), item[1]))[:longest]
     rows = [
         (

@@ -20,6 +20,7 @@ from dask_bpe.io.source import TextFile, read_range
 from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.pretokenize.cut import Cutter
 from dask_bpe.streaming import to_bytes
+from dask_bpe.vocabulary import PatternSpec
 
 Text = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -37,11 +38,12 @@ class Reading:
 
     Attributes
     ----------
-    pattern : what `get_pattern` takes.
+    pattern : what `get_pattern` takes; for encoding, the `cut_pattern` of the vocabulary.
     special_tokens : the texts that are special tokens.
     separators : indices of those that end a document.
     errors : what is done about invalid UTF-8: "strict" refuses it, "replace" puts U+FFFD, "skip" drops it.
     patience : bytes after a block's nominal end in which a document start is preferred to any other cut.
+    rules : those of special tokens that have any. If some look at the text around them a file is one block.
     """
 
     pattern: PatternSpec
@@ -49,6 +51,7 @@ class Reading:
     separators: frozenset[int]
     errors: Errors
     patience: int
+    rules: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "replace", "skip"):
@@ -141,7 +144,7 @@ def load(block: Block, reading: Reading) -> Content:
     InputError
         For invalid UTF-8 under ``errors="strict"``, naming file and byte.
     """
-    specials = SpecialTokens(reading.special_tokens)
+    specials = SpecialTokens(reading.special_tokens, dict(reading.rules))
     cutter = Cutter(
         partial(read_range, block.path),
         block.size,

@@ -97,7 +97,8 @@ def encode_corpus(
     """Encode a corpus into shards of token ids, with document bounds and a manifest.
 
     The shards hold, one after the other, the ids of the text: those that `Tokenizer.encode` gives for a whole
-    file, whatever the blocks. `open_tokens` reads them.
+    file, whatever the blocks. `open_tokens` reads them. A tokenizer with a normalizer cuts files at separators
+    only; one whose special tokens look at the text around them reads a file as a whole.
 
     Parameters
     ----------
@@ -133,7 +134,8 @@ def encode_corpus(
     files = [] if paths is None else list_files(paths)
     total = sum(file.size for file in files)
     size = blocks.block_size(total, schedule.n_threads(client), block_bytes) if files else blocks.TEXTS_BYTES
-    reading = Reading(vocabulary.pattern, specials, separators, errors, size)
+    rules = tuple(vocabulary.added_rules.items())
+    reading = Reading(vocabulary.cut_pattern, specials, separators, errors, size, rules)
     separator_id = None if which is None else vocabulary.special_tokens[specials[which]]
     documents = as_documents(source) if paths is None and not isinstance(source, db.Bag) else iter(())
     folder, made = prepare_output(out)

@@ -15,6 +15,11 @@ or empties it and calls again. The merges are
 
     byte_ids : uint32[256]   id of each single byte
     pairs : uint64[2 * capacity]   open addressing: left id << 32 | right id, then rank << 32 | id
+
+and, asked before anything is merged, pre-tokens that are a token as a whole though merging gives something
+else: a table like the cache, whose word 2 is the id. It is read only; without such tokens its index is one 0.
+
+    whole_index, whole_entries, whole_values, whole_offsets
 """
 
 from __future__ import annotations
@@ -65,22 +70,22 @@ def find_pair(left, right, pairs):
         slot = (slot + np.uint64(1)) & mask
 
 
-@kernel(none, i64m, u64s)
-def fill_pairs(merges, pairs):
-    """Write merges (int64[n, 3]: left, right, id, in rank order) to an empty table of pairs.
+@kernel(none, i64m, i64s, u64s)
+def fill_pairs(merges, ranks, pairs):
+    """Write merges (int64[n, 3]: left, right, id) and their ranks, int64[n], to an empty table of pairs.
 
-    A pair that is there already keeps its first, lower rank.
+    Ranks do not decrease; a pair that is there already keeps its first, lower rank.
     """
     mask = np.uint64(pairs.size // 2 - 1)
-    for rank in range(merges.shape[0]):
-        key = np.uint64(merges[rank, 0]) << _HALF | np.uint64(merges[rank, 1])
+    for row in range(merges.shape[0]):
+        key = np.uint64(merges[row, 0]) << _HALF | np.uint64(merges[row, 1])
         slot = pair_slot(key) & mask
         while pairs[np.int64(slot) * 2] != _EMPTY and pairs[np.int64(slot) * 2] != key:
             slot = (slot + np.uint64(1)) & mask
         at = np.int64(slot) * 2
         if pairs[at] == _EMPTY:
             pairs[at] = key
-            pairs[at + 1] = np.uint64(rank) << _HALF | np.uint64(merges[rank, 2])
+            pairs[at + 1] = np.uint64(ranks[row]) << _HALF | np.uint64(merges[row, 2])
 
 
 @step
@@ -195,6 +200,33 @@ def merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap):
     return n
 
 
+@kernel(none, text_type, i64s, i64s, u64s, u64s, u8s, i64s, i64s)
+def fill_whole(text, bounds, token_ids, index, entries, values, offsets, used):
+    """Enter the tokens ``text[bounds[k]:bounds[k + 1]]`` with their ids, int64[n], in an empty table."""
+    for k in range(token_ids.size):
+        start, length = bounds[k], bounds[k + 1] - bounds[k]
+        low, high, word = key_of(text, start, length)
+        at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
+        if at < 0:
+            at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
+            entries[at + 2] = np.uint64(token_ids[k])
+
+
+@step
+def _merge(
+    text, start, length, low, high, word, byte_ids, pairs, whole_index, whole_entries, whole_values, whole_offsets,
+    ids, best, links, heap,
+):  # fmt: skip
+    """Write the ids of a pre-token that the cache does not hold to `ids`; returns how many."""
+    at, _ = find(text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets)
+    if at >= 0:
+        ids[0] = np.uint32(whole_entries[at + 2])
+        return 1
+    if length <= SCANNED_BYTES:
+        return merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
+    return merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+
+
 @step
 def _remember(at, ids, n, entries, overflow, used):
     """Write the ids of a pre-token to its new entry at `at`; the caller has seen that there is room."""
@@ -299,12 +331,12 @@ def _end_segment(cursor, after, bounds, out):
 
 
 @kernel(
-    i64, text_type, i64m, i64, i64s, i64s, i64s, u32s, u64s, u64s, u64s, i64s, u64s, u64s, u64s, u8s, i64s, u32s, i64s,
-    u32s, u64s, i64s, u64s, u32s, u32s,
+    i64, text_type, i64m, i64, i64s, i64s, i64s, u32s, u64s, u64s, u64s, u8s, i64s, u64s, u64s, i64s, u64s, u64s, u64s,
+    u8s, i64s, u32s, i64s, u32s, u64s, i64s, u64s, u32s, u32s,
 )  # fmt: skip
 def encode_spans(
-    text, spans, count, cursor, stops, bounds, byte_ids, pairs, keys, batch, missed, front, index, entries, values,
-    offsets, overflow, used, ids, best, links, heap, after, out,
+    text, spans, count, cursor, stops, bounds, byte_ids, pairs, whole_index, whole_entries, whole_values, whole_offsets,
+    keys, batch, missed, front, index, entries, values, offsets, overflow, used, ids, best, links, heap, after, out,
 ):  # fmt: skip
     """Encode the pre-tokens ``text[spans[0, k]:spans[1, k]]`` for k from ``cursor[0]`` to `count`.
 
@@ -341,10 +373,10 @@ def encode_spans(
             low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
-                if length <= SCANNED_BYTES:
-                    n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
-                else:
-                    n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+                n = _merge(
+                    text, start, length, low, high, word, byte_ids, pairs, whole_index, whole_entries, whole_values,
+                    whole_offsets, ids, best, links, heap,
+                )  # fmt: skip
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
                 _remember(at, ids, n, entries, overflow, used)
             batch[2 * k], batch[2 * k + 1] = entries[at + 2], entries[at + 3]
@@ -362,7 +394,11 @@ def encode_spans(
             start, length = spans[0, last], spans[1, last] - spans[0, last]
             if length > ids.size:
                 return SCRATCH_FULL
-            n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+            low, high, word = key_of(text, start, length)
+            n = _merge(
+                text, start, length, low, high, word, byte_ids, pairs, whole_index, whole_entries, whole_values,
+                whole_offsets, ids, best, links, heap,
+            )  # fmt: skip
             for i in range(n):
                 out[cursor[1] + i] = ids[i]
             cursor[0], cursor[1] = last + 1, cursor[1] + n

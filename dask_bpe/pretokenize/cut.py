@@ -4,7 +4,8 @@ A cut is a position at which a text can be taken apart without changing a single
 token: the end of a separator (a document starts there), or a place inside a document where the pattern
 starts a pre-token whatever stands around it, and no special token is near. For GPT-2's pattern that is
 where the class of characters changes and the one before is no white space (`kernels.special`); other patterns
-and whole documents are cut at separators only.
+and whole documents are cut at separators only. A text whose special tokens look at what stands around them is
+not cut at all.
 
 Every worker finds the cuts at both ends of its own block by reading a little around them. Whether a position is
 a cut depends on the text alone, not on where the search began: whoever asks gets the same answer, and blocks
@@ -53,9 +54,10 @@ class Cutter:
     ----------
     read : ``read(start, stop)`` gives those bytes of the text, uint8[stop - start].
     size : bytes of the text.
-    specials : all special tokens; one that is cut off would be text.
+    specials : all special tokens; one that is cut off would be text. If they are `contextual` there is no cut
+        but the two ends of the text.
     separators : indices into `specials` of those that end a document.
-    pattern : the split pattern.
+    pattern : the split pattern; None's, which is cut nowhere inside a document, for text that is normalized.
     patience : how many bytes after a position a document start is waited for before a place inside the
         document will do.
     """
@@ -71,7 +73,7 @@ class Cutter:
         """The cut for a nominal block end: the first document start within `patience`, else the first cut."""
         if position <= 0:
             return Cut(0, True)
-        if position >= self.size:
+        if position >= self.size or self.specials.contextual:
             return Cut(self.size, True)
         document = self._document_start(position, position + self.patience)
         if document is None:

@@ -1,0 +1,250 @@
+"""The part of `regex`'s language that automata can do, parsed.
+
+What matches one code point is not interpreted here: it is kept as a question, an expression that `regex` itself is
+asked about every code point (`classes`), case folding and Unicode versions included. So sets are only skipped over,
+and only groups, alternatives, quantifiers and assertions are understood. What else there is raises `Unsupported`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+import regex
+
+
+class Unsupported(Exception):
+    """A construct that is left to `regex`; the message names it."""
+
+
+@dataclass(frozen=True)
+class Chars:
+    """One code point for which `question`, matched against it alone, is true."""
+
+    question: str
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Nothing, if the next code point is one (or, `negative`, is none) of `chars`; None stands for the end of text."""
+
+    chars: Chars | None
+    negative: bool = False
+
+
+@dataclass(frozen=True)
+class Concat:
+    """Items one after the other."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The first alternative with which the whole matches."""
+
+    alternatives: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """`item` from `least` to `most` times (None: without limit); `mode` is "greedy", "lazy" or "possessive"."""
+
+    item: Node
+    least: int
+    most: int | None
+    mode: str
+
+
+Node: TypeAlias = Chars | Ahead | Concat | Choice | Repeat
+
+_QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d*)(,?)(\d*)\})([?+]?)")
+_GLOBAL_FLAGS = re.compile(r"(?:\(\?(?:V0|V1|[is]+)\))*")
+_SCOPED_FLAGS = re.compile(r"\?([is]*)(?:-([is]+))?:")
+_NAME = re.compile(r"\?P?<[^\W\d]\w*>")
+_POSIX = re.compile(r"\[:\^?\w+:\]")
+_ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|\w)|[sSdDwWh]|[afnrtv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[^\w])")
+_MANY = 1000
+
+
+def parse(pattern: str) -> Node:
+    """The syntax of a pattern that `regex` compiles. Raises Unsupported, naming the construct."""
+    return _Parser(pattern).parse()
+
+
+def nullable(node: Node) -> bool:
+    """Whether a node may match the empty string (assertions taken as true)."""
+    match node:
+        case Chars():
+            return False
+        case Ahead():
+            return True
+        case Concat(items):
+            return all(map(nullable, items))
+        case Choice(alternatives):
+            return any(map(nullable, alternatives))
+        case Repeat(item, least):
+            return least == 0 or nullable(item)
+
+
+class _Parser:
+    """Recursive descent. `_ignore_case` and `_dot_all` are the flags at the place that is being read."""
+
+    def __init__(self, pattern: str) -> None:
+        self._text, self._at = pattern, 0
+        self._ignore_case = self._dot_all = self._nested_sets = False
+
+    def parse(self) -> Node:
+        found = _GLOBAL_FLAGS.match(self._text)
+        flags = found[0] if found else ""
+        self._at = len(flags)
+        self._nested_sets = "V1" in flags
+        self._ignore_case, self._dot_all = "i" in flags, "s" in flags
+        node = self._choice()
+        if self._at < len(self._text):
+            self._refuse("an unmatched parenthesis")
+        return node
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise Unsupported(f"{what} at character {self._at}")
+
+    def _peek(self, text: str) -> bool:
+        return self._text.startswith(text, self._at)
+
+    def _choice(self) -> Node:
+        alternatives = [self._concat()]
+        while self._peek("|"):
+            self._at += 1
+            alternatives.append(self._concat())
+        return alternatives[0] if len(alternatives) == 1 else Choice(tuple(alternatives))
+
+    def _concat(self) -> Node:
+        items: list[Node] = []
+        while self._at < len(self._text) and self._text[self._at] not in "|)":
+            items.append(self._quantified(self._item(items)))
+        return items[0] if len(items) == 1 else Concat(tuple(items))
+
+    def _quantified(self, item: Node) -> Node:
+        found = _QUANTIFIER.match(self._text, self._at)
+        if not found:
+            if self._peek("{"):
+                self._refuse("a brace that is no quantifier")
+            return item
+        sign, least, comma, most, suffix = found.groups()
+        if sign:
+            bounds: tuple[int, int | None] = {"*": (0, None), "+": (1, None), "?": (0, 1)}[sign]
+        elif not (least or comma):
+            self._refuse("a brace that is no quantifier")
+        else:
+            bounds = int(least or 0), (int(most) if most else None) if comma else int(least)
+        if max(bounds[0], bounds[1] or 0) > _MANY:
+            self._refuse(f"a repeat of more than {_MANY}")
+        if nullable(item) and found[0] != "?":
+            self._refuse("a repeat of what may be empty")
+        self._at = found.end()
+        return Repeat(item, *bounds, {"": "greedy", "?": "lazy", "+": "possessive"}[suffix])
+
+    def _item(self, before: list[Node]) -> Node:
+        character = self._text[self._at]
+        if character == "(":
+            return self._group()
+        if character == "[":
+            return self._one(self._set_end())
+        if character == "\\":
+            return self._escape()
+        if character == "$":
+            return self._line_end(before)
+        if character == "^":
+            self._refuse("the anchor ^")
+        if character in "*+?{":
+            self._refuse(f"the quantifier {character} with nothing before it")
+        if character == ".":
+            return self._one(self._at + 1)
+        self._at += 1
+        return self._chars(re.escape(character))
+
+    def _one(self, end: int) -> Chars:
+        question = self._text[self._at : end]
+        self._at = end
+        return self._chars(question)
+
+    def _chars(self, question: str) -> Chars:
+        if self._nested_sets and self._ignore_case:
+            self._refuse("case folding of version 1, in which one character may equal several,")
+        flags = "i" * self._ignore_case + "s" * self._dot_all
+        return Chars(f"(?V{int(self._nested_sets)})(?{flags}:{question})")
+
+    def _escape(self) -> Node:
+        if self._text[self._at : self._at + 2] in (r"\z", r"\Z"):
+            self._at += 2
+            return Ahead(None)
+        found = _ESCAPE.match(self._text, self._at)
+        if not found:
+            self._refuse(f"the escape {self._text[self._at : self._at + 2]}")
+        return self._one(found.end())
+
+    def _line_end(self, before: list[Node]) -> Ahead:
+        """`$` also matches before a newline that ends the text: not after a run of what includes newlines, which
+        would have taken that newline as well."""
+        self._at += 1
+        match before[-1:]:
+            case [Repeat(Chars(question), _, None, "greedy" | "possessive")] if regex.fullmatch(question, "\n"):
+                return Ahead(None)
+        self._refuse("the anchor $ after anything but a run of white space")
+
+    def _set_end(self) -> int:
+        """The end of the set that begins here. Sets nest under (?V1) only."""
+        at, depth = self._at, 0
+        while at < len(self._text):
+            posix = _POSIX.match(self._text, at)
+            if depth and posix:
+                at = posix.end()
+            elif self._text[at] == "[" and (self._nested_sets or not depth):
+                depth += 1
+                at += 2 if self._text.startswith("[^", at) else 1
+                at += self._text.startswith("]", at)  # the first one stands for itself
+            elif self._text[at] == "]":
+                depth -= 1
+                at += 1
+                if not depth:
+                    return at
+            else:
+                at += 2 if self._text[at] == "\\" else 1
+        self._refuse("a set without an end")
+
+    def _group(self) -> Node:
+        begin = self._at
+        self._at += 1
+        if self._peek("?=") or self._peek("?!"):
+            return self._look_ahead()
+        outer = self._ignore_case, self._dot_all
+        name, flags = _NAME.match(self._text, self._at), _SCOPED_FLAGS.match(self._text, self._at)
+        if name:
+            self._at = name.end()
+        elif flags:
+            self._at = flags.end()
+            on, off = flags[1], flags[2] or ""
+            self._ignore_case = (self._ignore_case or "i" in on) and "i" not in off
+            self._dot_all = (self._dot_all or "s" in on) and "s" not in off
+        elif self._peek("?"):
+            self._at = begin
+            self._refuse(f"the group {self._text[begin : begin + 4]}")
+        node = self._choice()
+        self._close()
+        self._ignore_case, self._dot_all = outer
+        return node
+
+    def _look_ahead(self) -> Ahead:
+        negative = self._peek("?!")
+        self._at += 2
+        inner = self._choice()
+        if not isinstance(inner, Chars):
+            self._refuse("a look-ahead at anything but one code point")
+        self._close()
+        return Ahead(inner, negative)
+
+    def _close(self) -> None:
+        if not self._peek(")"):
+            self._refuse("a group without an end")
+        self._at += 1

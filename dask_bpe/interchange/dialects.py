@@ -31,6 +31,8 @@ _LIBRARIES = {
     "rust": "tiktoken's engine, fancy-regex,",
 }
 
+# For libraries that cannot do without: all of a text is one pre-token.
+WHOLE_TEXT = r"[\s\S]+"
 # The same cuts in other words: the name of the pattern and how libraries write it.
 _GPT2_OF_HUGGINGFACE = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _GPT2_OF_OPENAI = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -80,7 +82,7 @@ def write_pattern(expression: str, dialect: Dialect) -> str:
     """The expression as a library understands it. Raises VocabularyError as `read_pattern` does."""
     if dialect == "oniguruma" and expression == _CL100K:
         return _CL100K_OF_ONIGURUMA
-    if expression in _known():
+    if dialect == "regex" or expression in _known():
         return expression
     return _translated(expression, "regex", dialect)
 
@@ -101,6 +103,8 @@ def canonical(splits: tuple[Split, ...]) -> PatternSpec:
 
 def plain_regex(expression: str) -> PatternSpec:
     """The spec of an expression whose matches are the pre-tokens, by its name if it has one."""
+    if expression == WHOLE_TEXT:
+        return None
     return get_pattern(_synonym(expression)).spec
 
 

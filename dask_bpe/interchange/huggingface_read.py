@@ -52,6 +52,7 @@ _BEHAVIORS = {
 }
 _FORMS = {"NFC": "nfc", "NFD": "nfd", "NFKC": "nfkc", "NFKD": "nfkd"}
 _GPT2 = Split(PATTERNS["gpt2"][0].regex)
+WHITESPACE = Split(r"\w+|[^\w\s]+", "removed", invert=True)
 
 Json = Mapping[str, Any]
 Steps = tuple[tuple[str, ...], ...]
@@ -409,7 +410,7 @@ def _split(step: Json, kind: str) -> Split:
     if kind == "Punctuation":
         return Split(PUNCTUATION, _behavior(step, kind))
     if kind == "Whitespace":
-        return Split(r"\w+|[^\w\s]+", "removed", invert=True)
+        return WHITESPACE
     if kind == "WhitespaceSplit":
         return Split(r"\s", "removed")
     if kind == "CharDelimiterSplit":

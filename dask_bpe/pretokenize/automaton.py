@@ -80,7 +80,9 @@ def compile_node(node: Node, asked: Sequence[str], members: npt.NDArray[np.bool_
     if nullable(node):
         raise Unsupported("a pattern that can match the empty string")
     threads = _Threads(asked, members)
-    start = threads.add_choice([threads.build(node, threads.add(("match", MATCHED)), tail=True), threads.any_character()])
+    start = threads.add_choice(
+        [threads.build(node, threads.add(("match", MATCHED)), tail=True), threads.any_character()]
+    )
     numbers: dict[tuple[int, ...], int] = {(start,): 0}
     rows: list[list[tuple[int, int]]] = []
     n_symbols = members.shape[1] + 1
@@ -116,10 +118,10 @@ def _certain(next_state: npt.NDArray[np.int32], ended: npt.NDArray[np.uint8]) ->
 class _Threads:
     """The places of a pattern, each one of
 
-        ("chars", question, place after)           one code point
-        ("choice", places)                         go on at all of them, the first ones first
-        ("ahead", question or -1, negative, place) go on if the next code point is in question; -1: the end
-        ("match", what)                            the end of the pattern
+    ("chars", question, place after)           one code point
+    ("choice", places)                         go on at all of them, the first ones first
+    ("ahead", question or -1, negative, place) go on if the next code point is in question; -1: the end
+    ("match", what)                            the end of the pattern
     """
 
     def __init__(self, asked: Sequence[str], members: npt.NDArray[np.bool_]) -> None:

@@ -64,7 +64,9 @@ _GLOBAL_FLAGS = re.compile(r"(?:\(\?(?:V0|V1|[is]+)\))*")
 _SCOPED_FLAGS = re.compile(r"\?([is]*)(?:-([is]+))?:")
 _NAME = re.compile(r"\?P?<[^\W\d]\w*>")
 _POSIX = re.compile(r"\[:\^?\w+:\]")
-_ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|\w)|[sSdDwWh]|[afnrtv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[^\w])")
+_ESCAPE = re.compile(
+    r"\\(?:[pP](?:\{[^}]*\}|\w)|[sSdDwWh]|[afnrtv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[^\w])"
+)
 _MANY = 1000
 
 

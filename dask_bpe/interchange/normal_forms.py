@@ -57,7 +57,7 @@ def _moving(form: _Form) -> tuple[frozenset[str], frozenset[str], frozenset[str]
         normal = unicodedata.normalize(form, character)
         if normal != character:
             made.update(normal)
-        elif form in ("NFC", "NFKC") and len(parts) == 2:
+        elif form in ("NFC", "NFKC") and len(parts) == 2 and not parts[0].startswith("<"):
             first.add(chr(int(parts[0], 16)))
             second.add(chr(int(parts[1], 16)))
     return frozenset(made), frozenset(first), frozenset(second)

@@ -107,7 +107,7 @@ def _of_file(path: str | PathLike[str], pattern: PatternSpec, special_tokens: Ma
 
 def _no_pattern(name: str) -> ParameterError:
     return ParameterError(
-        f'{name}: ranks do not say how text is split; give pattern, a name such as "cl100k" or the pat_str ("none": not)'
+        f'{name}: ranks do not say how text is split; give pattern, a name such as "cl100k", the pat_str, or "none"'
     )
 
 
@@ -171,9 +171,10 @@ def write_tiktoken(vocabulary: Vocabulary, path: str | PathLike[str]) -> str:
         "special_tokens": dict(vocabulary.special_tokens),
     }
     lines = [
-        f"import base64, json, tiktoken; beside = json.load(open({name + '.json'!r}))",
+        f"import base64, json, pathlib, tiktoken; beside = json.loads(pathlib.Path({name + '.json'!r}).read_text())",
         "encoding = tiktoken.Encoding(beside['name'], pat_str=beside['pat_str'], "
-        f"mergeable_ranks={{base64.b64decode(t): int(r) for t, r in map(str.split, open({name!r}))}}, "
+        "mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in "
+        f"map(str.split, pathlib.Path({name!r}).read_text().splitlines())}}, "
         "special_tokens=beside['special_tokens'])",
     ]
     text = json.dumps(content | {"python": lines}, indent=2).encode()

@@ -36,6 +36,10 @@ class PatternError(ParameterError):
     """A split pattern is unknown or not a valid regular expression."""
 
 
+class PatternWarning(UserWarning):
+    """A split pattern cannot be compiled: it cuts as it should, but slowly."""
+
+
 class OutputError(BpeError):
     """The output cannot be written where it was asked for."""
 

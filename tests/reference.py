@@ -14,6 +14,60 @@ from itertools import pairwise
 import regex
 
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+# tiktoken's openai_public.py
+CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|"
+    r"\s*[\r\n]|\s+(?!\S)|\s"
+)
+O200K = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+# The tokenizer.json of the models
+LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+    r"\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+QWEN2 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+    r"\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+QWEN3_5 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"
+    r"\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+OLMO = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+    r"\s*[\r\n]|\s+(?!\S)|\s+"
+)
+DEEPSEEK = (
+    r"\p{N}{1,3}",
+    "[一-龥\u3040-ゟ゠-ヿ]+",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|"""
+    "[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+)
+PUNCTUATION = r"[\r\n]|\p{P}|[^\r\n\p{P}]+"
+WHITESPACE = r" ?\S+|\s+(?!\S)|\s+"
+
+# One step of cutting: a regular expression, what becomes of its matches, and whether what lies between them
+# changes places with them.
+Step = tuple[str, str, bool]
+NAMED: dict[str, tuple[Step, ...]] = {
+    "gpt2": ((GPT2, "matches", False),),
+    "cl100k": ((CL100K, "matches", False),),
+    "o200k": ((O200K, "matches", False),),
+    "llama3": ((LLAMA3, "matches", False),),
+    "qwen2": ((QWEN2, "matches", False),),
+    "qwen3.5": ((QWEN3_5, "matches", False),),
+    "deepseek": tuple((step, "isolated", False) for step in DEEPSEEK),
+    "olmo": ((OLMO, "matches", False),),
+    "starcoder": ((r"\p{N}", "isolated", False), (GPT2, "isolated", False)),
+    "punctuation": ((PUNCTUATION, "matches", False),),
+    "whitespace": ((WHITESPACE, "matches", False),),
+    "none": (),
+}
+BEHAVIORS = ("matches", "isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous")
 TIES = ("bytes", "ids", "first", "huggingface")
 
 
@@ -60,6 +114,71 @@ def split(text: str, pattern: str | None) -> list[bytes]:
     """The pre-tokens of a text without special tokens."""
     pieces = [text] if pattern is None else [match[0] for match in regex.finditer(pattern, text)]
     return [piece.encode("utf-8", "surrogateescape") for piece in pieces if piece]
+
+
+def parts(text: str, expression: str, invert: bool) -> list[tuple[int, int, bool]]:
+    """The matches and what lies between them: where each begins and ends, and whether it is a match."""
+    found, seen = [], 0
+    for match in regex.finditer(expression, text):
+        start, end = match.span()
+        if start < end:
+            found += [(seen, start, invert), (start, end, not invert)]
+            seen = end
+    return [part for part in [*found, (seen, len(text), invert)] if part[0] < part[1]]
+
+
+def step_spans(text: str, step: Step) -> list[tuple[int, int]]:
+    """Where the pieces of a text begin and end after one step, as Hugging Face's `Split` cuts it.
+
+    "matches" is what it lacks: the matches alone.
+    """
+    expression, behavior, invert = step
+    pieces = parts(text, expression, invert)
+    if behavior in ("matches", "removed"):
+        return [(start, end) for start, end, match in pieces if match == (behavior == "matches")]
+    joined: list[list[tuple[int, int, bool]]] = []
+    for piece in pieces:
+        before, now = joined and joined[-1][-1][2], piece[2]
+        joins = {
+            "isolated": False,
+            "contiguous": before == now,
+            "merged_with_previous": now and not before,
+            "merged_with_next": before and not now,
+        }[behavior]
+        if joined and joins:
+            joined[-1].append(piece)
+        else:
+            joined.append([piece])
+    return [(run[0][0], run[-1][1]) for run in joined]
+
+
+def spans(text: str, steps: Iterable[Step]) -> list[tuple[int, int]]:
+    """Where the pre-tokens begin and end, in code points: every step cuts the pieces that the one before left."""
+    found = [(0, len(text))] if text else []
+    for step in steps:
+        found = [
+            (start + begin, start + stop) for start, end in found for begin, stop in step_spans(text[start:end], step)
+        ]
+    return found
+
+
+def split_sequence(text: str, steps: Iterable[Step]) -> list[bytes]:
+    """The pre-tokens of a text without special tokens, cut step by step."""
+    return [text[start:end].encode("utf-8", "surrogateescape") for start, end in spans(text, steps)]
+
+
+def byte_spans(data: bytes, steps: Iterable[Step]) -> list[tuple[int, int]]:
+    """Where the pre-tokens of a text begin and end, in bytes. A byte that is not UTF-8 is a code point of its own."""
+    text = characters(data)
+    found = spans(text, steps)
+    if len(text) == len(data):
+        return found
+    result, seen, at = [], 0, 0
+    for start, end in found:
+        begin = at + len(text[seen:start].encode("utf-8", "surrogateescape"))
+        seen, at = end, begin + len(text[start:end].encode("utf-8", "surrogateescape"))
+        result.append((begin, at))
+    return result
 
 
 def count(

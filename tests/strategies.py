@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import AnyStr
 
 import reference
+import regex
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -94,19 +95,10 @@ SPECIAL_TOKENS = [
 # Patterns of published tokenizers, and some that look further ahead or behind. All match every character.
 PATTERNS = [
     reference.GPT2,
-    # cl100k_base
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|"
-    r"\s*[\r\n]|\s+(?!\S)|\s",
-    # Llama 3
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
-    r"\s*[\r\n]+|\s+(?!\S)|\s+",
-    # o200k_base
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-    # Qwen
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
-    r"\s*[\r\n]+|\s+(?!\S)|\s+",
+    reference.CL100K,
+    reference.LLAMA3,
+    reference.O200K,
+    reference.QWEN2,
     r"\w+|[^\w\s]+|\s+",
     r"\S+|\s+",
     r"\S+\s*|\s+",
@@ -116,6 +108,19 @@ PATTERNS = [
     r"(?<=a)b+|a+|(?s:.)",
     r"(a)(b)?|[^a]+",
     r"\b\w+?\b|\W",
+]
+
+
+# Code points that any named pattern tells apart, some of each kind: an invalid byte (as `surrogateescape` has it),
+# letters by case and those of contractions, those that only case folding makes one of them, numbers of every kind,
+# marks, punctuation in and out of ASCII, symbols, controls, and what of each lies in Japanese and Chinese blocks.
+CODE_POINTS = [
+    *" \t\n\r\x0b\x1c\x85\u00a0\u2028\u3000",
+    *"sdmtlvreaSDMTLVREAxX\u017f\u212aéÉ\u0130ıǅʼªא中あー龦𠮷𐐷",
+    *"7٣Ⅷ½〇",
+    *"'’/._$<|!€。・゛^\u3040☃😀",
+    *"\u0301\u3099\u0903\u20dd\ufe0f",
+    *"\x00\u200b\u200d\u00ad\ue000\U0010ffff\udc80\udcff",
 ]
 
 
@@ -184,3 +189,91 @@ def cuts(whole: AnyStr) -> st.SearchStrategy[list[AnyStr]]:
     """Ways to cut a text into consecutive parts, empty ones among them."""
     places = st.lists(st.integers(0, len(whole)), max_size=6).map(sorted)
     return places.map(lambda at: [whole[i:j] for i, j in zip([0, *at], [*at, len(whole)], strict=True)])
+
+
+# What the text for random patterns is made of: code points that they name, and relatives of those by case.
+NAMED_IN_PATTERNS = [
+    *"aabbsSkK\u017f\u212aiI\u0130ı  '.-_é\u00c9中😀7٣\n\t\u0301\u00a0\u0085",
+    "\r\n",
+    "ab",
+    "aaaa",
+    "    ",
+]
+
+
+def text_for_patterns(max_pieces: int = 16) -> st.SearchStrategy[str]:
+    """Short text in which random patterns find something."""
+    pieces = st.one_of(st.sampled_from(NAMED_IN_PATTERNS), st.sampled_from(NAMED_IN_PATTERNS), st.sampled_from(PIECES))
+    return st.lists(pieces, max_size=max_pieces).map("".join)
+
+
+CLASSES = [r"\p{L}", r"\p{Lu}", r"\p{Ll}", r"\p{N}", r"\p{Nd}", r"\p{M}", r"\p{P}", r"\p{S}", r"\P{L}", r"\P{N}"]
+CLASSES += [r"\s", r"\S", r"\d", r"\D", r"\w", r"\W"]
+LITERALS = ["a", "b", "s", "k", "i", "K", "İ", "é", "中", "😀", "7", " ", "'", "-", r"\.", r"\n", r"\r", r"\t", r"\\"]
+LITERALS += [r"\x61", r"\u00e9", r"\U0001F600", r"\r\n", "ab", "ll"]
+IN_SETS = [
+    "a",
+    "b",
+    "s",
+    "k",
+    "İ",
+    "é",
+    "中",
+    "'",
+    " ",
+    r"\-",
+    r"\]",
+    r"\^",
+    r"\r",
+    r"\n",
+    "a-z",
+    "A-F",
+    "0-9",
+    "一-龥",
+    "à-ÿ",
+]
+
+
+def sets() -> st.SearchStrategy[str]:
+    """Sets of characters, negated or not."""
+    members = st.lists(st.one_of(st.sampled_from(IN_SETS), st.sampled_from(CLASSES)), min_size=1, max_size=4)
+    return st.tuples(st.sampled_from(["[", "[^"]), members.map("".join)).map(lambda parts: "".join(parts) + "]")
+
+
+def patterns(*, total: bool = False, loose: bool = False) -> st.SearchStrategy[str]:
+    """Regular expressions of the subset that is compiled; with `total` they leave no text unmatched.
+
+    With `loose`, also of what is compiled in part: possessive quantifiers, `$` anywhere, repeats of what may be empty.
+    """
+    single = st.one_of(st.sampled_from(CLASSES), st.sampled_from([x for x in LITERALS if len(x) == 1]), sets())
+    terms = [*LITERALS, r"\s+$"] + [".", "[[:alpha:]]", "(?:a|)", "(?s:.)", "(?-i:s)"] * loose
+    atoms = st.one_of(st.sampled_from(CLASSES), st.sampled_from(terms), sets())
+    kinds = ["", "", "?", *["+"] * loose]
+    look = st.one_of(
+        *[st.just("")] * 3,
+        st.sampled_from([r"\z", r"(?!\S)", *["$", "(?!a|b)"] * loose]),
+        st.tuples(st.sampled_from(["(?!", "(?="]), single).map(lambda parts: "".join(parts) + ")"),
+    )
+
+    def alternatives(terms: st.SearchStrategy[str], most: int, counts: list[str]) -> st.SearchStrategy[str]:
+        quantified = st.builds(repeated, terms, st.sampled_from(counts), st.sampled_from(kinds))
+        branches = st.tuples(st.lists(quantified, min_size=1, max_size=3).map("".join), look).map("".join)
+        return st.lists(branches, min_size=1, max_size=most).map("|".join)
+
+    def repeated(term: str, count: str, kind: str) -> str:
+        # What repeats is one code point or a group.
+        whole = regex.fullmatch(r"\\[pP]\{\w+\}|\\?.|\\x..|\\u.{4}|\\U.{8}|\[.*\]|\(.*\)", term)
+        return term if not count else f"{term}{count}{kind}" if whole else f"(?:{term}){count}{kind}"
+
+    some = ["", "+", "{2}", "{1,3}", "{2,}"]
+    any_number = [*some, "?", "*", "{0,2}"]
+    inner = alternatives(atoms, 3, any_number if loose else some)
+    groups = st.tuples(st.sampled_from(["(?:", "(", "(?i:"]), inner).map(lambda parts: "".join(parts) + ")")
+    whole = alternatives(st.one_of(atoms, atoms, groups), 4, any_number)
+    return whole.map(lambda pattern: pattern + r"|[\s\S]") if total else whole
+
+
+def steps(expressions: st.SearchStrategy[str]) -> st.SearchStrategy[list[reference.Step]]:
+    """Sequences of up to three splits."""
+    behaviors = st.sampled_from([behavior for behavior in reference.BEHAVIORS if behavior != "matches"])
+    return st.lists(st.tuples(expressions, behaviors, st.booleans()), min_size=1, max_size=3)

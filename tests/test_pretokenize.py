@@ -14,6 +14,7 @@ from reference import GPT2
 from strategies import examples
 
 import dask_bpe
+from dask_bpe.pretokenize import PatternSpec
 
 # One or two of every kind of character that GPT-2's pattern tells apart, in every length of UTF-8.
 REPRESENTATIVES = [
@@ -29,7 +30,9 @@ def documents(texts: Iterable[str]) -> Iterator[str]:
     yield from texts
 
 
-def counted(texts: Iterable[str], pattern: str | None = "gpt2", special_tokens: Iterable[str] = ()) -> dict[bytes, int]:
+def counted(
+    texts: Iterable[str], pattern: PatternSpec = "gpt2", special_tokens: Iterable[str] = ()
+) -> dict[bytes, int]:
     special = list(special_tokens)
     counts = dask_bpe.count_pretokens(documents(texts), pattern=pattern, special_tokens=special)
     return dict(counts.to_dict())

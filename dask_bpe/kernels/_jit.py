@@ -18,6 +18,8 @@ from numba import njit, types
 # Types of arguments, as short as the signatures need them. What kernels only read may be read-only, as
 # bytes, memory maps and arrays that came over the network are.
 text_type = types.Array(types.uint8, 1, "C", readonly=True)
+given_u16s = types.Array(types.uint16, 1, "C", readonly=True)
+given_u32s = types.Array(types.uint32, 1, "C", readonly=True)
 given_i64s = types.Array(types.int64, 1, "C", readonly=True)
 given_i64m = types.Array(types.int64, 2, "C", readonly=True)
 u8s, u32s, u64s = types.uint8[::1], types.uint32[::1], types.uint64[::1]

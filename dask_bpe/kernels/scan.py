@@ -3,7 +3,7 @@
     '(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+
 
 `scan_gpt2` makes class masks of 64 bytes at a time and finds the cuts by bit algebra (the idea of simdjson; for
-pre-tokens seen in gigatoken). `scan_scalar` is the truth that tests hold it to.
+pre-tokens seen in gigatoken). The automata of `transduce` are the truth that tests hold it to.
 
 The contract of every scanner: it cuts the segments ``text[segments[0, k]:segments[1, k]]``, each
 on its own, and writes the pre-tokens' bounds to ``spans[0]`` and ``spans[1]``, in order, until all segments

@@ -86,6 +86,18 @@ def match64(typing_context: Any, array: Any, index: Any, byte: Any) -> Any:
 
 
 @intrinsic
+def bits64(typing_context: Any, array: Any, index: Any, bits: Any) -> Any:
+    """Mask of the 64 bytes at `index` in which one of `bits`, a literal, is set."""
+    wanted = bits.literal_value if isinstance(bits, types.IntegerLiteral) else 0
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = builder.load(_pointer(context, builder, signature, arguments, _BYTES64), align=1)
+        return _to_mask(builder, builder.icmp_unsigned("!=", builder.and_(data, _splat(wanted)), _splat(0)))
+
+    return None if not wanted else (types.uint64(array, types.int64, bits), generate)
+
+
+@intrinsic
 def count_trailing_zeros(typing_context: Any, word: Any) -> Any:
     """Index of the lowest set bit of a uint64 that is not 0."""
 

@@ -1,4 +1,4 @@
-"""Find special tokens in text, and the places where the GPT-2 pattern always cuts."""
+"""Find special tokens in text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, text_type, u8s
 from dask_bpe.kernels.simd import count_trailing_zeros, match64
-from dask_bpe.kernels.utf8 import LETTER, SPACE, code_point
 
 
 @inlined
@@ -65,39 +64,3 @@ def find_specials(text, end, cursor, first_bytes, values, offsets, scratch, foun
         base += width
     cursor[0] = end
     return n
-
-
-@inlined
-def _always_cut(text, at, end, classes):
-    """Whether the GPT-2 pattern starts a pre-token at `at` whatever stands around the two characters there.
-
-    It does where the class changes (letter, number, white space, other) and the character before is no white
-    space, but for an apostrophe before a letter, which may be a contraction. Both must be valid UTF-8.
-    """
-    lead = at - 1
-    while lead > 0 and lead > at - 4 and (text[lead] & np.uint8(0xC0)) == np.uint8(0x80):
-        lead -= 1
-    before, length = code_point(text, lead, at)
-    after, _ = code_point(text, at, end)
-    if before < 0 or after < 0 or lead + length != at:
-        return False
-    left, right = classes[before], classes[after]
-    return left != SPACE and left != right and not (before == ord("'") and right == LETTER)
-
-
-@kernel(i64, text_type, i64, i64, u8s)
-def first_certain_cut_gpt2(text, start, stop, classes):
-    """The first position of ``start..stop - 1`` where a pre-token certainly starts, -1 if there is none."""
-    for at in range(max(start, 1), min(stop, text.size)):
-        if _always_cut(text, at, text.size, classes):
-            return at
-    return -1
-
-
-@kernel(i64, text_type, u8s)
-def last_certain_cut_gpt2(text, classes):
-    """The last position in `text` where a pre-token certainly starts, -1 if there is none."""
-    for at in range(text.size - 1, 0, -1):
-        if _always_cut(text, at, text.size, classes):
-            return at
-    return -1

@@ -47,8 +47,8 @@ class Automaton:
     ----------
     next_state : int32[n_states, n_classes + 1], the state after a character of a class, DEAD for none. The last
         column is the end of the text.
-    ended : uint8[n_states, n_classes + 1], what has ended before that character: NOTHING, MATCHED or UNMATCHED (if no
-        match comes later: where one is certain to come, NOTHING).
+    ended : uint8[n_states, n_classes + 1], what has ended before that character: NOTHING, MATCHED or UNMATCHED, unless
+        a later match comes; NOTHING also where one is certain to come.
     unmatched : bool[n_states], no thread is left but that of an unmatched character.
     certain : bool[n_states], whatever comes, there will be a match.
     """
@@ -61,7 +61,7 @@ class Automaton:
     @property
     def n_classes(self) -> int:
         """How many classes of code points there are."""
-        return self.next_state.shape[1] - 1
+        return len(self.next_state[0]) - 1
 
     @property
     def is_total(self) -> bool:
@@ -86,7 +86,8 @@ def compile_node(node: Node, asked: Sequence[str], members: npt.NDArray[np.bool_
     numbers: dict[tuple[int, ...], int] = {(start,): 0}
     rows: list[list[tuple[int, int]]] = []
     n_symbols = members.shape[1] + 1
-    for state in (todo := [(start,)]):
+    todo: list[tuple[int, ...]] = [(start,)]
+    for state in todo:
         row = []
         for symbol in range(n_symbols):
             ended, after = threads.move(state, symbol)
@@ -99,10 +100,11 @@ def compile_node(node: Node, asked: Sequence[str], members: npt.NDArray[np.bool_
         rows.append(row)
     table = np.array(rows, np.int32)
     lonely = np.array([threads.is_unmatched(state) for state in todo])
-    next_state, ended = table[:, :, 0], table[:, :, 1].astype(np.uint8)
-    certain = _certain(next_state, ended)
-    ended[(ended == UNMATCHED) & (next_state != DEAD) & certain[next_state]] = NOTHING
-    return Automaton(next_state, ended, lonely, certain)
+    next_state: npt.NDArray[np.int32] = table[:, :, 0]
+    ended_before: npt.NDArray[np.uint8] = table[:, :, 1].astype(np.uint8)
+    certain = _certain(next_state, ended_before)
+    ended_before[(next_state != DEAD) & certain[next_state]] = NOTHING
+    return Automaton(next_state, ended_before, lonely, certain)
 
 
 def _certain(next_state: npt.NDArray[np.int32], ended: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
@@ -113,6 +115,41 @@ def _certain(next_state: npt.NDArray[np.int32], ended: npt.NDArray[np.uint8]) ->
         if (still == certain).all():
             return certain
         certain = still
+
+
+def certain_cuts(automaton: Automaton, *, joins_unmatched: bool) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """The pairs of classes between which a text may always be cut, and those where a cut makes no difference.
+
+    Whatever the text, some pre-token holds the character before the place; the automaton is then in one of the
+    states that this character leads to. If from none of these a match is left with the character after it, the
+    pre-token ends here. A cut text ends here; so what has ended must be the same at the end of a text.
+
+    Returns
+    -------
+    cuts : bool[n_classes, n_classes], by the class before and the class after.
+    neutral : the same for pairs of unmatched characters, which stay unmatched if the text is cut between them: then
+        a split that follows may cut there.
+    """
+    next_state, ended, n = automaton.next_state, automaton.ended, automaton.n_classes
+    hopeful = np.zeros(len(next_state), np.bool_)
+    while True:
+        more = ((ended != NOTHING) | ((next_state != DEAD) & hopeful[next_state])).any(axis=1)
+        if (more == hopeful).all():
+            break
+        hopeful = more
+    after = next_state[:, :n]
+    over = (after == DEAD) | ~hopeful[after]
+    same = ended[:, :n] == ended[:, n:]
+    begun = after[0]
+    joined = (ended[:, :n] == UNMATCHED) & joins_unmatched & ~automaton.certain[begun]
+    lonely = automaton.unmatched[:, None] & automaton.unmatched[begun] & (ended[:, :n] == UNMATCHED)
+    cuts, neutral = np.ones((n, n), np.bool_), np.ones((n, n), np.bool_)
+    for before in range(n):
+        reached = np.unique(next_state[:, before])
+        reached = reached[reached != DEAD]
+        cuts[before] = (over & same & ~joined)[reached].all(axis=0)
+        neutral[before] = (over & same & lonely)[reached].all(axis=0)
+    return cuts, neutral
 
 
 class _Threads:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,18 +54,15 @@ def partition(questions: tuple[str, ...]) -> Partition | None:
     return Partition(classes.astype(np.uint8), members[:-1], members[-1])
 
 
+@cache
 def code_point_classes() -> npt.NDArray[np.uint8]:
-    """Letters, numbers, white space and others as the kernels for GPT-2's pattern number them: uint8[0x110000]."""
-    return _gpt2_classes()
-
-
-@lru_cache(maxsize=1)
-def _gpt2_classes() -> npt.NDArray[np.uint8]:
+    """Letters, numbers, white space and others as the kernel for GPT-2's pattern numbers them: uint8[0x110000]."""
     found = partition((r"\p{L}", r"\p{N}", r"\s"))
     assert found is not None
     numbers = np.array([OTHER, LETTER, NUMBER, SPACE], np.uint8)
     which = numbers[(found.members * np.array([[1], [2], [3]])).sum(axis=0)]
-    return which[found.classes]
+    classes: npt.NDArray[np.uint8] = which[found.classes]
+    return classes
 
 
 def _ask(questions: tuple[str, ...]) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:

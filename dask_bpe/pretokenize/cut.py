@@ -2,10 +2,10 @@
 
 A cut is a position at which a text can be taken apart without changing a single pre-token or special
 token: the end of a separator (a document starts there), or a place inside a document where the pattern
-starts a pre-token whatever stands around it, and no special token is near. For GPT-2's pattern that is
-where the class of characters changes and the one before is no white space (`kernels.special`); other patterns
-and whole documents are cut at separators only. A text whose special tokens look at what stands around them is
-not cut at all.
+starts a pre-token whatever stands around it, and no special token is near. Where that is follows from the
+automata of the pattern (`automaton.certain_cuts`): between a letter and a space, say. Patterns that `regex` has to run
+and whole documents are cut at separators only. A text whose special
+tokens look at what stands around them is not cut at all.
 
 Every worker finds the cuts at both ends of its own block by reading a little around them. Whether a position is
 a cut depends on the text alone, not on where the search began: whoever asks gets the same answer, and blocks
@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.pretokenize.classes import code_point_classes
 from dask_bpe.pretokenize.patterns import Pattern
 from dask_bpe.pretokenize.special import SpecialTokens
+
+if TYPE_CHECKING:
+    from dask_bpe.pretokenize.tables import Tables
 
 Text = npt.NDArray[np.uint8]
 # Bytes of a look around a position; later looks of the same search are twice as wide, up to the widest.
@@ -39,11 +42,22 @@ class Cut:
 
 def last_safe_cut(text: Text, pattern: Pattern) -> int:
     """The last position where `text` may be cut whatever follows it, by the pattern alone; 0 if nowhere."""
-    if pattern.name != "gpt2":
+    tables = _tables(pattern)
+    if tables is None:
         return 0
-    from dask_bpe.kernels.special import last_certain_cut_gpt2
+    from dask_bpe.kernels.transduce import last_certain_cut
 
-    return max(int(last_certain_cut_gpt2(text, code_point_classes())), 0)
+    return max(int(last_certain_cut(text, tables.classes, tables.n_classes, tables.cuts)), 0)
+
+
+def _tables(pattern: Pattern) -> Tables | None:
+    """The tables that say where the pattern cuts for certain; None if it does nowhere."""
+    if not pattern.splits:
+        return None
+    from dask_bpe.pretokenize.tables import tables_of
+
+    tables = tables_of(pattern)
+    return tables if tables is not None and tables.cuts.any() else None
 
 
 @dataclass(frozen=True)
@@ -121,9 +135,10 @@ class Cutter:
 
     def _certain_cut(self, position: int) -> int | None:
         """The first place at `position` or later where the pattern cuts for certain and no special token is near."""
-        if self.pattern.name != "gpt2":
+        tables = _tables(self.pattern)
+        if tables is None:
             return None
-        from dask_bpe.kernels.special import first_certain_cut_gpt2
+        from dask_bpe.kernels.transduce import first_certain_cut
 
         start, width = position, _WINDOW
         while start < self.size:
@@ -132,7 +147,9 @@ class Cutter:
             base = max(start - 4, 0)
             text = self.read(base, min(stop + 4, self.size))
             at = start - base
-            while (at := int(first_certain_cut_gpt2(text, at, stop - base, code_point_classes()))) >= 0:
+            while (
+                at := int(first_certain_cut(text, at, stop - base, tables.classes, tables.n_classes, tables.cuts))
+            ) >= 0:
                 if not self._touches_special(base + at):
                     return base + at
                 at += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,17 @@ from dask_bpe.pretokenize import by_regex
 from dask_bpe.pretokenize.classes import code_point_classes
 from dask_bpe.pretokenize.patterns import Pattern
 
+if TYPE_CHECKING:
+    from dask_bpe.pretokenize.tables import Tables
+
 Text = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 
 # Pre-tokens of a batch: the arrays that pass between scanner and encoder stay within the L2 cache.
 CAPACITY = 8192
+# Bytes of a block that the tables of a pattern cut at once: it and its marks stay within the L1 cache.
+_BLOCK = 4096
+_MOST_KEPT = 1 << 20
 
 
 class Batch(NamedTuple):
@@ -50,9 +56,17 @@ class Scanner:
         self._pattern = pattern
         self._keep_all = keep_all
         self._spans = np.empty((2, CAPACITY), np.int64)
-        self._cursor = np.zeros(2, np.int64)
+        self._cursor = np.zeros(7, np.int64)
+        self._n_refused = 0
         self._scratch = np.empty(64, np.uint8)
         self._words = np.empty(9, np.uint64)
+        self._lanes = np.empty((4, 5), np.int64)
+        self._inside, self._marks = np.empty(_BLOCK, np.uint8), np.empty(_BLOCK + 128, np.uint8)
+
+    @property
+    def n_refused(self) -> int:
+        """Bytes so far that the pattern left unmatched."""
+        return self._n_refused
 
     def scan(self, text: Text, segments: Int64s) -> Iterator[Batch]:
         """Cut each segment ``text[segments[0, k]:segments[1, k]]`` on its own. segments : int64[2, n].
@@ -62,24 +76,58 @@ class Scanner:
         InputError
             With `keep_all`, where the pattern leaves text unmatched.
         """
-        if self._pattern.name == "gpt2":
-            return self._scan_gpt2(text, segments)
         if not self._pattern.splits:
             return self._scan_whole(segments)
-        return self._scan_regex(text, segments)
+        if self._pattern.name == "gpt2" and os.environ.get("DASK_BPE_SIMD") != "0":
+            return self._scan_gpt2(text, segments)
+        # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
+        from dask_bpe.pretokenize.tables import tables_of
+
+        tables = tables_of(self._pattern)
+        return self._scan_regex(text, segments) if tables is None else self._scan_table(text, segments, tables)
 
     def _scan_gpt2(self, text: Text, segments: Int64s) -> Iterator[Batch]:
-        kernel = _gpt2_kernel()
+        from dask_bpe.kernels.scan import scan_gpt2
+
         classes, cursor = code_point_classes(), self._cursor
-        n_segments = segments.shape[1]
-        stops = np.empty(n_segments, np.int64)
+        stops = np.empty(segments.shape[1], np.int64)
         cursor[:] = 0
         first = 0
-        while first < n_segments:
-            count = kernel(text, segments, cursor, classes, self._scratch, self._words, self._spans, stops)
+        while first < segments.shape[1]:
+            count = scan_gpt2(text, segments, cursor, classes, self._scratch, self._words, self._spans, stops)
             last = int(cursor[0])
             yield Batch(self._spans, count, first, last, stops)
             first = last
+
+    def _scan_table(self, text: Text, segments: Int64s, tables: Tables) -> Iterator[Batch]:
+        from dask_bpe.kernels.transduce import ENLARGE, PADDING, scan_table
+
+        cursor = self._cursor
+        stops = np.empty(segments.shape[1], np.int64)
+        cursor[:] = 0
+        first = 0
+        while first < segments.shape[1]:
+            cursor[5] = -1
+            inside, marks = self._inside, self._marks
+            count = scan_table(
+                text, segments, cursor, tables.byte_classes, tables.classes, tables.n_classes, tables.table,
+                tables.cuts, tables.automata, tables.splits, inside, inside, self._lanes, marks, self._spans, stops,
+            )  # fmt: skip
+            if count == ENLARGE:
+                # Text that may be cut nowhere is one block.
+                self._inside = np.empty(2 * len(inside), np.uint8)
+                self._marks = np.empty(2 * len(inside) + PADDING, np.uint8)
+                continue
+            last = int(cursor[0])
+            if cursor[5] >= 0 and self._keep_all:
+                start, end = cursor[5:7].tolist()
+                segment = int(np.searchsorted(segments[0], start, side="right")) - 1
+                raise _unmatched(start - int(segments[0, segment]), _decode(text[start:end]))
+            yield Batch(self._spans, count, first, last, stops)
+            first = last
+        self._n_refused += int(cursor[4])
+        if len(self._inside) > _MOST_KEPT:
+            self._inside, self._marks = self._inside[:_BLOCK].copy(), self._marks[: _BLOCK + PADDING].copy()
 
     def _scan_whole(self, segments: Int64s) -> Iterator[Batch]:
         for first in range(0, segments.shape[1], CAPACITY):
@@ -106,27 +154,23 @@ class Scanner:
 
     def _pieces(self, text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Bounds in bytes of the pre-tokens of one segment."""
-        characters = text[start:end].tobytes().decode("utf-8", "surrogateescape")
+        characters = _decode(text[start:end])
         ascii_only = len(characters) == end - start
         at = start
         for piece in by_regex.pieces(characters, self._pattern.splits):
             part = characters[piece.start : piece.stop]
             width = len(part) if ascii_only else len(part.encode("utf-8", "surrogateescape"))
-            if piece.refused and self._keep_all:
-                raise _unmatched(at - start, part)
+            if piece.refused:
+                if self._keep_all:
+                    raise _unmatched(at - start, part)
+                self._n_refused += width
             if not piece.dropped:
                 yield at, at + width
             at += width
 
 
-def _gpt2_kernel() -> Any:
-    if os.environ.get("DASK_BPE_SIMD") == "0":
-        from dask_bpe.kernels.scan_scalar import scan_gpt2_scalar
-
-        return scan_gpt2_scalar
-    from dask_bpe.kernels.scan import scan_gpt2
-
-    return scan_gpt2
+def _decode(text: Text) -> str:
+    return text.tobytes().decode("utf-8", "surrogateescape")
 
 
 def _unmatched(at: int, characters: str) -> InputError:

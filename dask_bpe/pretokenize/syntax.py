@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias
+from typing import TypeAlias
 
 import regex
 
@@ -105,11 +105,11 @@ class _Parser:
         self._ignore_case, self._dot_all = "i" in flags, "s" in flags
         node = self._choice()
         if self._at < len(self._text):
-            self._refuse("an unmatched parenthesis")
+            raise self._unsupported("an unmatched parenthesis")
         return node
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise Unsupported(f"{what} at character {self._at}")
+    def _unsupported(self, what: str) -> Unsupported:
+        return Unsupported(f"{what} at character {self._at}")
 
     def _peek(self, text: str) -> bool:
         return self._text.startswith(text, self._at)
@@ -131,19 +131,19 @@ class _Parser:
         found = _QUANTIFIER.match(self._text, self._at)
         if not found:
             if self._peek("{"):
-                self._refuse("a brace that is no quantifier")
+                raise self._unsupported("a brace that is no quantifier")
             return item
         sign, least, comma, most, suffix = found.groups()
         if sign:
             bounds: tuple[int, int | None] = {"*": (0, None), "+": (1, None), "?": (0, 1)}[sign]
         elif not (least or comma):
-            self._refuse("a brace that is no quantifier")
+            raise self._unsupported("a brace that is no quantifier")
         else:
             bounds = int(least or 0), (int(most) if most else None) if comma else int(least)
         if max(bounds[0], bounds[1] or 0) > _MANY:
-            self._refuse(f"a repeat of more than {_MANY}")
+            raise self._unsupported(f"a repeat of more than {_MANY}")
         if nullable(item) and found[0] != "?":
-            self._refuse("a repeat of what may be empty")
+            raise self._unsupported("a repeat of what may be empty")
         self._at = found.end()
         return Repeat(item, *bounds, {"": "greedy", "?": "lazy", "+": "possessive"}[suffix])
 
@@ -158,9 +158,9 @@ class _Parser:
         if character == "$":
             return self._line_end(before)
         if character == "^":
-            self._refuse("the anchor ^")
+            raise self._unsupported("the anchor ^")
         if character in "*+?{":
-            self._refuse(f"the quantifier {character} with nothing before it")
+            raise self._unsupported(f"the quantifier {character} with nothing before it")
         if character == ".":
             return self._one(self._at + 1)
         self._at += 1
@@ -173,7 +173,7 @@ class _Parser:
 
     def _chars(self, question: str) -> Chars:
         if self._nested_sets and self._ignore_case:
-            self._refuse("case folding of version 1, in which one character may equal several,")
+            raise self._unsupported("case folding of version 1, in which one character may equal several,")
         flags = "i" * self._ignore_case + "s" * self._dot_all
         return Chars(f"(?V{int(self._nested_sets)})(?{flags}:{question})")
 
@@ -183,7 +183,7 @@ class _Parser:
             return Ahead(None)
         found = _ESCAPE.match(self._text, self._at)
         if not found:
-            self._refuse(f"the escape {self._text[self._at : self._at + 2]}")
+            raise self._unsupported(f"the escape {self._text[self._at : self._at + 2]}")
         return self._one(found.end())
 
     def _line_end(self, before: list[Node]) -> Ahead:
@@ -193,7 +193,7 @@ class _Parser:
         match before[-1:]:
             case [Repeat(Chars(question), _, None, "greedy" | "possessive")] if regex.fullmatch(question, "\n"):
                 return Ahead(None)
-        self._refuse("the anchor $ after anything but a run of white space")
+        raise self._unsupported("the anchor $ after anything but a run of white space")
 
     def _set_end(self) -> int:
         """The end of the set that begins here. Sets nest under (?V1) only."""
@@ -213,7 +213,7 @@ class _Parser:
                     return at
             else:
                 at += 2 if self._text[at] == "\\" else 1
-        self._refuse("a set without an end")
+        raise self._unsupported("a set without an end")
 
     def _group(self) -> Node:
         begin = self._at
@@ -231,7 +231,7 @@ class _Parser:
             self._dot_all = (self._dot_all or "s" in on) and "s" not in off
         elif self._peek("?"):
             self._at = begin
-            self._refuse(f"the group {self._text[begin : begin + 4]}")
+            raise self._unsupported(f"the group {self._text[begin : begin + 4]}")
         node = self._choice()
         self._close()
         self._ignore_case, self._dot_all = outer
@@ -242,11 +242,11 @@ class _Parser:
         self._at += 2
         inner = self._choice()
         if not isinstance(inner, Chars):
-            self._refuse("a look-ahead at anything but one code point")
+            raise self._unsupported("a look-ahead at anything but one code point")
         self._close()
         return Ahead(inner, negative)
 
     def _close(self) -> None:
         if not self._peek(")"):
-            self._refuse("a group without an end")
+            raise self._unsupported("a group without an end")
         self._at += 1

@@ -106,6 +106,8 @@ class _Reading:
         if after == DEAD:
             fresh = self.read(self._end(ended, known, state.open, distance), (*known, symbol), distance)
             return fresh._replace(older=fresh.older + older)
+        if table.certain[after]:
+            ended = NOTHING  # a later match is certain, so what ended before does not count
         known = (*known, symbol) if ended else ()
         opened = None if state.open is None else (*state.open, symbol)
         if len(known) > _KNOWN:
@@ -269,21 +271,3 @@ def chained(first: Transducer, second: Transducer) -> Transducer:
         rows.append(row)
     table = np.array(rows, np.int32)
     return minimized(Transducer(table[:, :, 0], table[:, :, 1].astype(np.uint8), n_classes))
-
-
-def certain_cuts(transducer: Transducer) -> npt.NDArray[np.bool_]:
-    """The pairs of classes between which a text may always be cut: bool[n_classes, n_classes].
-
-    Whatever came before: the character of the second class begins a pre-token, and the states that follow are those
-    in which a text begins with it; what has been settled by then is what the end of the text would have settled.
-    """
-    next_state, marks, n = transducer.next_state, transducer.marks, transducer.n_classes
-    end = marks[:, n]
-    restarts = (marks[:, :n] & (AGAIN | 1) == 1) & (next_state[:, :n] == next_state[:1, :n])
-    same = (marks[:, :n] >> 1 == (end >> 1)[:, None]) & (end[:, None] & AGAIN == 0)
-    fine = restarts & same
-    cuts = np.ones((n, n), np.bool_)
-    for before in range(n):
-        reached = np.unique(next_state[:, before][marks[:, before] & AGAIN == 0])
-        cuts[before] = fine[reached].all(axis=0)
-    return cuts

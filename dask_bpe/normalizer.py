@@ -1,6 +1,6 @@
 """What is done to text before it is split: the steps of a `Vocabulary`'s `normalizer`, one after the other.
 
-    ("nfc",) ("nfd",) ("nfkc",) ("nfkd",)   the normal forms of Unicode
+    ("nfc",) ("nfd",) ("nfkc",) ("nfkd",)   the normal forms of Unicode 9, those of Hugging Face's tokenizers
     ("lowercase",)                          every code point by itself: a sigma at the end of a word is an ordinary one
     ("replace", old, new)                   every occurrence, from the left
     ("prepend", text)                       before text that is not empty
@@ -11,8 +11,10 @@ A section of text, from one special token to the next, is normalized by itself. 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from typing import Literal, cast
 
 from dask_bpe.errors import ParameterError
@@ -21,6 +23,17 @@ Steps = tuple[tuple[str, ...], ...]
 # The names of the steps and how many texts each takes.
 STEPS = {"nfc": 0, "nfd": 0, "nfkc": 0, "nfkd": 0, "lowercase": 0, "prepend": 1, "replace": 2, "prefix_space": 0}
 _FORMS = ("nfc", "nfd", "nfkc", "nfkd")
+
+# What normal forms change is the same in all releases of Unicode but for code points that a release adds. These
+# came after Unicode 9, combine or decompose in some release, and stay as they are: ids must not depend on the
+# release that this Python knows. (Marks and their like up to Unicode 17, in hexadecimal.)
+_NEWER = """
+558 58b-58c 5c8-5c9 7fd 897-89f 8ca-8d3 9fe b53-b54 c3c cf3 d3b-d3c eba ece 1715 1abf-1af0 1df6-1dfa 209d-209f 32ff
+a7f1-a7f4 a82c ab69 105c0-105f3 10781-107bf 10d24-10d27 10d69-10d6d 10eab-10eac 10ecb-10eff 10f46-10f50 10f82-10f85
+11070 11241 1133b 11380-113e2 1145e 11839-1183a 11900-11946 119e0 11a34 11a47 11a99 11b60-11b67 11d42 11d44-11d45
+11d97 11df0 11f00-11f5a 13440-13455 16100-1612f 16d40-16d79 16ff0-16ff1 1b123-1b126 1ccd6-1ccf9 1d127-1d128
+1d250-1d281 1d6a6 1df95-1dfff 1e030-1e08f 1e130-1e136 1e2ae 1e2ec-1e2ef 1e4ec-1e6f5 1f16c 1fbf0-1fbf9
+"""
 
 
 def checked_steps(steps: Iterable[Iterable[str]]) -> Steps:
@@ -74,7 +87,7 @@ class Normalizer:
 
 def _apply(name: str, texts: list[str], characters: str) -> str:
     if name in _FORMS:
-        return unicodedata.normalize(cast("Literal['NFC', 'NFD', 'NFKC', 'NFKD']", name.upper()), characters)
+        return _normal_form(cast("Literal['NFC', 'NFD', 'NFKC', 'NFKD']", name.upper()), characters)
     if name == "lowercase":
         # Of all characters only the capital sigma becomes another one by what stands around it.
         return characters.replace("Σ", "σ").lower()
@@ -84,3 +97,18 @@ def _apply(name: str, texts: list[str], characters: str) -> str:
     if not characters or (name == "prefix_space" and characters.startswith(" ")):
         return characters
     return prefix + characters
+
+
+def _normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], characters: str) -> str:
+    result = unicodedata.normalize(form, characters)
+    # What is in a normal form is so in its parts: then newer code points make no difference.
+    if result == characters or not _newer().search(characters):
+        return result
+    parts = _newer().split(characters)
+    return "".join(part if k % 2 else unicodedata.normalize(form, part) for k, part in enumerate(parts))
+
+
+@cache
+def _newer() -> re.Pattern[str]:
+    ranges = ("-".join(chr(int(end, 16)) for end in item.split("-")) for item in _NEWER.split())
+    return re.compile(f"([{''.join(ranges)}])")

@@ -45,6 +45,42 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
     return Vocabulary(tuple(tokens), np.array(merges, np.int32), specials, pattern, ties)
 
 
+RULES = ["lstrip", "rstrip", "single_word", "normalized", "ordinary"]
+STEPS = [("nfc",), ("lowercase",), ("prepend", "é"), ("replace", "a", ""), ("prefix_space",)]
+PATTERNS = ["gpt2", None, r"\w+|\W+", (("a", "isolated", False), (r"\s+", "removed", True))]
+
+
+@st.composite
+def all_fields(draw: st.DrawFn) -> Vocabulary:
+    """What only other programs' tokenizers have: ids without a token among it."""
+    plain = draw(vocabularies())
+    tokens, merges = list(plain.tokens), plain.merges
+    ranks = draw(st.sampled_from(["merges", "tokens"]))
+    if ranks == "tokens":
+        reserved = set(plain.special_tokens.values())
+        # A token once only; another one that spells the same is left out.
+        learned = [token for index, token in enumerate(tokens) if index not in reserved]
+        tokens = list(dict.fromkeys(learned)) + [text.encode() for text in plain.special_tokens]
+        specials = {text: len(tokens) - len(plain.special_tokens) + k for k, text in enumerate(plain.special_tokens)}
+        merges = np.empty((0, 3), np.int32)
+    else:
+        specials = dict(plain.special_tokens)
+    tokens += [b""] * draw(st.integers(0, 3)) + [b"last"]
+    ids = st.lists(st.sampled_from([0, 7, len(tokens) - 1]), max_size=2).map(tuple)
+    return Vocabulary(
+        tuple(tokens),
+        merges,
+        specials,
+        draw(st.sampled_from(PATTERNS)),
+        plain.ties,
+        normalizer=tuple(draw(st.lists(st.sampled_from(STEPS), max_size=2))),
+        added_rules={text: draw(st.frozensets(st.sampled_from(RULES))) for text in specials},
+        template=(draw(ids), draw(ids)),
+        whole_tokens=draw(st.booleans()),
+        ranks=ranks,
+    )
+
+
 def encodable(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
@@ -84,6 +120,24 @@ class TestFromTokens:
         assert vocabulary.special_tokens == {"low": 257, "a": 97}
         assert vocabulary.merges[1].tolist() == [256, 119, 257]
         assert vocabulary.byte_ids[97] == 97
+
+    def test_ids_of_special_tokens_may_be_given(self) -> None:
+        vocabulary = Vocabulary.from_tokens(LOWEST, LOWEST_MERGES, {"<a>": 300, "lo": 256, "low": 310}, gaps=True)
+        assert vocabulary.special_tokens == {"<a>": 300, "lo": 256, "low": 310}
+        assert (vocabulary.tokens[299:302], len(vocabulary)) == ((b"", b"<a>", b""), 311)
+        assert vocabulary.merges.tolist() == lowest().merges.tolist()
+        with pytest.raises(VocabularyError, match="id 259 is missing while there is 300"):
+            Vocabulary.from_tokens(LOWEST, LOWEST_MERGES, {"<a>": 300})
+        with pytest.raises(VocabularyError, match="special token '<a>' has id 256, which does not spell it"):
+            Vocabulary.from_tokens(LOWEST, LOWEST_MERGES, {"<a>": 256})
+
+    def test_ids_that_no_token_has(self) -> None:
+        vocabulary = Vocabulary.from_tokens(BYTES | {300: b"lo"}, [(b"l", b"o")], gaps=True)
+        assert vocabulary.merges.tolist() == [[108, 111, 300]]
+        assert vocabulary.to_dict() == BYTES | {300: b"lo"}
+        for stranger in (-1, "300", 1 << 40):
+            with pytest.raises(VocabularyError, match="a whole number from 0 to"):
+                Vocabulary.from_tokens(BYTES | {stranger: b"lo"}, [], gaps=True)  # type: ignore[dict-item]
 
     @pytest.mark.parametrize(
         ("vocab", "merges", "message"),
@@ -134,6 +188,48 @@ class TestConstructor:
     def test_refuses_merges(self, merges: list[list[int]], message: str) -> None:
         with pytest.raises(VocabularyError, match=message):
             Vocabulary(self.tokens, np.array(merges, np.int32))
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"ranks": "ids"}, "ranks is 'ids': 'merges' or 'tokens' was expected"),
+            ({"whole_tokens": 1}, "whole_tokens is 1: True or False"),
+            ({"normalizer": [("nfc", "x")]}, "nfc takes 0 texts"),
+            ({"added_rules": {"low": {"strip"}}}, "unknown rule 'strip'"),
+            ({"added_rules": {"es": {"lstrip"}}}, "rules for 'es', which is not a special token"),
+            ({"template": ((1,),)}, "two sequences of ids were expected"),
+            ({"template": 7}, "two sequences of ids were expected"),
+            ({"template": ((), (259,))}, "the template names id 259, and no token has it"),
+            ({"template": ((-1,), ())}, "the template names id -1"),
+        ],
+    )
+    def test_refuses_fields(self, fields: dict[str, Any], message: str) -> None:
+        with pytest.raises((VocabularyError, ParameterError)) as caught:
+            Vocabulary(self.tokens, np.empty((0, 3), np.int32), {"low": 257}, **fields)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("tokens", "merges", "specials", "message"),
+        [
+            ([b"lo", b"lo"], [], {}, "ids 256 and 257 both spell b'lo'"),
+            ([b"lo"], [[108, 111, 256], [108, 111, 256]], {}, "2 merges were given, and the tokens have 1 other ones"),
+            ([b"b"], [], {"a": 97, "b": 256}, "the byte 0x61 has no id but that of a special token"),
+        ],
+    )
+    def test_refuses_ranks_of_tokens(
+        self, tokens: list[bytes], merges: list[list[int]], specials: dict[str, int], message: str
+    ) -> None:
+        with pytest.raises(VocabularyError) as caught:
+            Vocabulary((*BYTES.values(), *tokens), np.array(merges, np.int32), specials, ranks="tokens")
+        assert message in str(caught.value)
+
+    def test_ids_that_no_token_has(self) -> None:
+        tokens = (*BYTES.values(), b"", b"lo")
+        with pytest.raises(VocabularyError, match=r"merge 0 is \[256, 257, 257\], and no token has the id 256"):
+            Vocabulary(tokens, np.array([[256, 257, 257]], np.int32))
+        with pytest.raises(VocabularyError, match=r"id 258 has .* where one byte or more"):
+            Vocabulary((*tokens, b""), np.array([[108, 111, 257]], np.int32))
 
     @pytest.mark.parametrize("index", [-1, 0, 259])
     def test_refuses_a_special_token_with_the_id_of_another(self, index: int) -> None:
@@ -187,12 +283,27 @@ class TestEquality:
             {"pattern": None},
             {"pattern": "none"},
             {"ties": "ids"},
+            {"tokens": (*LOWEST.values(), b"", b"x")},
+            {"pattern": ("x",)},
+            {"pattern": [["x", "removed", False]]},
+            {"normalizer": (("nfc",),)},
+            {"template": ((97,), ())},
+            {"template": ((), (97,))},
+            {"whole_tokens": True},
+            {"ranks": "tokens"},
         ],
     )
     def test_of_different_contents(self, change: dict[str, Any]) -> None:
         other = dataclasses.replace(lowest(), **change)
         assert other != lowest()
         assert other.fingerprint() != lowest().fingerprint()
+
+    def test_rules_count_in_any_order(self) -> None:
+        def ruled(*rules: str) -> Vocabulary:
+            return dataclasses.replace(lowest("<a>"), added_rules={"<a>": rules} if rules else {})
+
+        assert ruled("lstrip", "rstrip") == ruled("rstrip", "lstrip") != ruled("lstrip") != ruled()
+        assert dataclasses.replace(lowest("<a>"), added_rules={"<a>": ()}) == lowest("<a>")
 
     def test_the_order_of_special_tokens_counts(self) -> None:
         assert Vocabulary.from_tokens(LOWEST, [], ["lo", "low"]) != Vocabulary.from_tokens(LOWEST, [], ["low", "lo"])
@@ -208,6 +319,20 @@ class TestEquality:
 
 
 class TestFile:
+    @given(all_fields())
+    def test_round_trip_of_all_fields(self, vocabulary: Vocabulary) -> None:
+        for again in (Vocabulary.from_json(vocabulary.to_json()), pickle.loads(pickle.dumps(vocabulary))):
+            assert again == vocabulary
+            assert again.merges.tolist() == vocabulary.merges.tolist()
+            for name in ("tokens", "pattern", "normalizer", "added_rules", "template", "whole_tokens", "ranks"):
+                assert getattr(again, name) == getattr(vocabulary, name)
+        assert dataclasses.replace(vocabulary) == vocabulary
+
+    def test_new_fields_stand_before_the_tokens(self) -> None:
+        text = dataclasses.replace(lowest("<a>"), normalizer=[["nfc"]], template=[[97], []]).to_json()
+        assert text.splitlines()[2] == '"version":2,'
+        assert text.splitlines()[7:9] == ['"normalizer":[["nfc"]],', '"template":[[97],[]],']
+
     @given(vocabularies())
     def test_round_trip(self, vocabulary: Vocabulary) -> None:
         text = vocabulary.to_json()
@@ -251,6 +376,13 @@ class TestFile:
         [
             (lambda fields: fields.update(format="x"), '"format" is not "dask_bpe.vocabulary"'),
             (lambda fields: fields.pop("format"), '"format" is not'),
+            (lambda fields: fields.update(version=2), "do not match its checksum"),
+            (lambda fields: fields.update(ranks="tokens"), "do not match its checksum"),
+            (lambda fields: fields.update(whole_tokens=True), "do not match its checksum"),
+            (lambda fields: fields.update(whole_tokens="yes"), "whole_tokens is 'yes'"),
+            (lambda fields: fields.update(normalizer=[["nfx"]]), "unknown step 'nfx'"),
+            (lambda fields: fields.update(template=[[300], []]), "the template names id 300"),
+            (lambda fields: fields.update(added_rules=[7]), "a mapping of text to rules was expected"),
             (lambda fields: fields.update(version=3), "vocabulary of version 3, and this dask_bpe reads 1 to 2"),
             (lambda fields: fields.update(sha256="0" * 64), "do not match its checksum"),
             (lambda fields: fields.update(ties="ids"), "do not match its checksum"),

@@ -19,9 +19,9 @@ from dask_bpe.interchange.huggingface_read import read_huggingface
 from dask_bpe.interchange.huggingface_write import write_huggingface
 from dask_bpe.interchange.minbpe_model import read_minbpe, write_minbpe
 from dask_bpe.interchange.tiktoken_ranks import read_tiktoken, write_tiktoken
-from dask_bpe.pretokenize import SpecialTokens, get_pattern
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.streaming import safe_blocks, to_bytes
-from dask_bpe.vocabulary import PatternSpec, Vocabulary
+from dask_bpe.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from dask_bpe.cluster.train import TrainingReport

@@ -23,7 +23,6 @@ A pattern that is a sequence of splits is a list of [regex, behavior, invert].
 from __future__ import annotations
 
 import binascii
-import dataclasses
 import hashlib
 import json
 import operator
@@ -41,7 +40,8 @@ from dask_bpe.errors import ParameterError, VocabularyError
 from dask_bpe.io import paths
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.normalizer import checked_steps
-from dask_bpe.pretokenize import SpecialTokens
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, Split, get_pattern
+from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
 from dask_bpe.ragged import Ragged
 
 FORMAT = "dask_bpe.vocabulary"
@@ -50,8 +50,6 @@ PLAIN_VERSION, VERSION = 1, 2
 TIE_RULES = ("bytes", "ids", "huggingface", "first")
 RANKS = ("merges", "tokens")
 
-# What `pattern` may be: whatever `get_pattern` takes, with tuples for lists.
-PatternSpec = Any
 Template = tuple[tuple[int, ...], tuple[int, ...]]
 
 # A larger id is taken for a mistake: every id below it costs memory, be it a token or not.
@@ -300,7 +298,7 @@ class Vocabulary:
 
     @cached_property
     def _fingerprint(self) -> str:
-        names: list[Any] = [_pattern_to_json(self.pattern), self.ties, list(self.special_tokens.items())]
+        names: list[Any] = [pattern_to_json(self.pattern), self.ties, list(self.special_tokens.items())]
         if extra := self._extra():
             names.append(extra)
         merges = self._stored_merges
@@ -317,7 +315,7 @@ class Vocabulary:
             "format": FORMAT,
             "version": self._version,
             "sha256": self.fingerprint(),
-            "pattern": _pattern_to_json(self.pattern),
+            "pattern": pattern_to_json(self.pattern),
             "ties": self.ties,
             "special_tokens": dict(self.special_tokens),
             **self._extra(),
@@ -356,7 +354,7 @@ class Vocabulary:
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Vocabulary:
         try:
-            pattern = _pattern_from_json(fields["pattern"])
+            pattern = pattern_from_json(fields["pattern"])
             ties, specials = fields["ties"], dict(fields["special_tokens"])
             extra = {name: fields[name] for name in _EXTRA if name in fields}
             tokens = tuple(binascii.a2b_base64(token, strict_mode=True) for token in fields["tokens"])
@@ -405,24 +403,11 @@ def _unpickle(
     return Vocabulary(tokens, merges, dict(special_tokens), pattern, ties, **extra)
 
 
-def _canonical(pattern: PatternSpec) -> PatternSpec:
-    """A pattern as it is kept: hashable."""
+def _canonical(pattern: Any) -> PatternSpec:
+    """A pattern as it is kept: by its name if it has one, hashable. Splits may be triples, as JSON has them."""
     if isinstance(pattern, list | tuple):
-        return tuple(tuple(step) if isinstance(step, list | tuple) else step for step in pattern)
-    return pattern
-
-
-def _pattern_to_json(pattern: PatternSpec) -> str | list[Any] | None:
-    if isinstance(pattern, tuple):
-        steps = [dataclasses.astuple(step) if dataclasses.is_dataclass(step) else step for step in pattern]  # type: ignore[arg-type]
-        return [list(step) if isinstance(step, tuple) else [step, "isolated", False] for step in steps]
-    return pattern  # type: ignore[no-any-return]
-
-
-def _pattern_from_json(value: Any) -> PatternSpec:
-    if not (value is None or isinstance(value, str | list)):
-        raise TypeError(f"pattern is {value!r}")
-    return _canonical(value)
+        pattern = [Split(*step) if isinstance(step, list | tuple) else step for step in pattern]
+    return get_pattern(pattern).spec
 
 
 def _as_id(value: object, whose: str) -> int:

@@ -285,15 +285,16 @@ class TestReading:
         ours = Tokenizer.from_huggingface(folder)
         ours.to_huggingface(tmp_path / "out")
         specials = list(ours.special_tokens)
-        for path in (folder / "tokenizer.json", tmp_path / "out" / "tokenizer.json"):
-            theirs = tokenizers.Tokenizer.from_file(str(path))
+        theirs = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        written = tokenizers.Tokenizer.from_file(str(tmp_path / "out" / "tokenizer.json"))
 
-            @examples(0.5)
-            @given(texts(*specials[:20], *specials[-20:]))
-            def check(text: str, theirs: Any = theirs) -> None:
-                assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids
+        @given(texts(*specials[:20], *specials[-20:]))
+        def check(text: str) -> None:
+            expected = theirs.encode(text, add_special_tokens=False).ids
+            assert ours.encode(text) == expected
+            assert written.encode(text, add_special_tokens=False).ids == expected
 
-            check()
+        check()
 
 
 def test_punctuation_is_that_of_the_library() -> None:

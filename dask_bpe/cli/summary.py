@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dask_bpe.pretokenize.patterns import PatternSpec, get_pattern, pattern_to_json
+
 if TYPE_CHECKING:
     from dask_bpe import EncodeReport, Tokenizer
     from dask_bpe.io.reader import TokenCorpus
@@ -120,7 +122,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
             f"{len(vocabulary):,} ids: {len(vocabulary.merges):,} merges, {len(specials)} special tokens",
         ),
         ("special tokens", ", ".join(f"{text} = {index}" for text, index in specials.items()) or "none"),
-        ("pattern", vocabulary.pattern or "none"),
+        ("pattern", _pattern(vocabulary.pattern)),
         ("ties", vocabulary.ties),
         ("id type", str(vocabulary.dtype)),
         ("fingerprint", vocabulary.fingerprint()),
@@ -131,7 +133,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
         "vocab_size": len(vocabulary),
         "merges": len(vocabulary.merges),
         "special_tokens": specials,
-        "pattern": vocabulary.pattern,
+        "pattern": pattern_to_json(vocabulary.pattern),
         "ties": vocabulary.ties,
         "dtype": str(vocabulary.dtype),
         "fingerprint": vocabulary.fingerprint(),
@@ -140,6 +142,14 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
         ],
     }
     return Summary(f"{path}: a vocabulary", rows, facts)
+
+
+def _pattern(spec: PatternSpec) -> str:
+    if spec is None or isinstance(spec, str):
+        return spec or "none"
+    return " then ".join(
+        f"{split.regex} ({split.behavior}{', inverted' * split.invert})" for split in get_pattern(spec).splits
+    )
 
 
 def of_corpus(corpus: TokenCorpus, verified: bool) -> Summary:

@@ -20,7 +20,6 @@ from dask_bpe.io.source import TextFile, read_range
 from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.pretokenize.cut import Cutter
 from dask_bpe.streaming import to_bytes
-from dask_bpe.vocabulary import PatternSpec
 
 Text = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]

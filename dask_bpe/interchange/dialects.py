@@ -105,6 +105,8 @@ def plain_regex(expression: str) -> PatternSpec:
     """The spec of an expression whose matches are the pre-tokens, by its name if it has one."""
     if expression == WHOLE_TEXT:
         return None
+    if expression.startswith("(?:") and expression[3:-1] in _known():
+        expression = expression[3:-1]
     return get_pattern(_synonym(expression)).spec
 
 

@@ -40,7 +40,7 @@ from dask_bpe.errors import ParameterError, VocabularyError
 from dask_bpe.io import paths
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.normalizer import checked_steps
-from dask_bpe.pretokenize import PatternSpec, SpecialTokens, Split, get_pattern
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
 from dask_bpe.ragged import Ragged
 
@@ -71,7 +71,7 @@ class Vocabulary:
         In rank order: left id, right id, resulting id. Derived if `ranks` is "tokens".
     special_tokens : read-only mapping of str to int
         The text and the id of every special token, in the order given. The bytes of its id are its UTF-8.
-    pattern : str, None, or tuple of splits
+    pattern : str, None, or tuple of `Split`
         How text is split: the name of a pattern, a regular expression, None for not at all, or a sequence of
         splits one after the other.
     ties : str
@@ -191,14 +191,14 @@ class Vocabulary:
         """
         tokens: dict[int, bytes] = {}
         for token, rank in ranks.items():
-            index = _as_id(rank, _shown(token) if isinstance(token, bytes) else repr(token)[:60])
+            index = _as_id(rank, token)
             if index in tokens:
                 raise VocabularyError(
                     f"rank {index} is given to {_shown(tokens[index])} and to {_shown(token)}: each needs its own"
                 )
             tokens[index] = token
         for text, special in special_tokens.items():
-            index = _as_id(special, f"special token {text!r}")
+            index = _as_id(special, text)
             if index in tokens:
                 raise VocabularyError(
                     f"special token {text!r} has id {index}, which is the rank of {_shown(tokens[index])}: "
@@ -354,7 +354,7 @@ class Vocabulary:
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Vocabulary:
         try:
-            pattern = pattern_from_json(fields["pattern"])
+            pattern = _pattern_from_json(fields["pattern"])
             ties, specials = fields["ties"], dict(fields["special_tokens"])
             extra = {name: fields[name] for name in _EXTRA if name in fields}
             tokens = tuple(binascii.a2b_base64(token, strict_mode=True) for token in fields["tokens"])
@@ -403,26 +403,34 @@ def _unpickle(
     return Vocabulary(tokens, merges, dict(special_tokens), pattern, ties, **extra)
 
 
-def _canonical(pattern: Any) -> PatternSpec:
-    """A pattern as it is kept: by its name if it has one, hashable. Splits may be triples, as JSON has them."""
-    if isinstance(pattern, list | tuple):
-        pattern = [Split(*step) if isinstance(step, list | tuple) else step for step in pattern]
-    return get_pattern(pattern).spec
+def _canonical(pattern: PatternSpec) -> PatternSpec:
+    """A pattern as it is kept: a sequence of splits as its pattern records it, a name or an expression as given."""
+    return pattern if pattern is None or isinstance(pattern, str) else get_pattern(pattern).spec
 
 
-def _as_id(value: object, whose: str) -> int:
+def _pattern_from_json(value: Any) -> PatternSpec:
+    if not (value is None or isinstance(value, str | list)):
+        raise TypeError(f"pattern is {value!r}")
+    return pattern_from_json(value) if isinstance(value, list) else value
+
+
+def _as_id(value: object, whose: object) -> int:
+    """`value` as an id; VocabularyError, naming the token or the text of the special token, if it is none."""
+    if type(value) is int and 0 <= value <= _LARGEST_ID:
+        return value
     try:
         index = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         index = -1
     if not 0 <= index <= _LARGEST_ID:
-        raise VocabularyError(f"{whose} has id {value!r}: a whole number from 0 to {_LARGEST_ID} was expected")
+        name = f"special token {whose!r}" if isinstance(whose, str) else repr(whose)[:60]
+        raise VocabularyError(f"{name} has id {value!r}: a whole number from 0 to {_LARGEST_ID} was expected")
     return index
 
 
 def _with_gaps(vocab: Mapping[int, bytes]) -> list[bytes]:
     """The bytes of ids 0, 1, 2, ... up to the largest, b"" for those that are not in `vocab`."""
-    tokens = [b""] * (max((_as_id(index, repr(token)[:60]) for index, token in vocab.items()), default=-1) + 1)
+    tokens = [b""] * (max((_as_id(index, token) for index, token in vocab.items()), default=-1) + 1)
     for index, token in vocab.items():
         if not isinstance(token, bytes) or not token:
             raise _no_bytes(index, token)
@@ -435,7 +443,7 @@ def _with_specials(tokens: Mapping[int, bytes], special_tokens: Mapping[str, int
     checked = SpecialTokens(tuple(special_tokens))
     found = dict(tokens)
     for text, token in zip(checked.tokens, checked.encoded, strict=True):
-        index = _as_id(special_tokens[text], f"special token {text!r}")
+        index = _as_id(special_tokens[text], text)
         found.setdefault(index, token)
     return found
 
@@ -577,12 +585,14 @@ def _checked_divisions(
     missing = next((byte for byte in range(256) if bytes([byte]) not in ids), None)
     if missing is not None:
         raise VocabularyError(f"the byte 0x{missing:02x} has no id but that of a special token; every byte needs one")
-    rows: list[tuple[int, int, int]] = []
+    rows: list[int] = []
+    find = ids.get
     for token, index in ids.items():
         for place in range(1, len(token)):
-            left = ids.get(token[:place])
-            if left is not None and (right := ids.get(token[place:])) is not None:
-                rows.append((left, right, index))
+            # The right part first: at the first place there always is a left one.
+            right = find(token[place:])
+            if right is not None and (left := find(token[:place])) is not None:
+                rows += (left, right, index)
     merges = np.array(rows, np.int32).reshape(-1, 3)
     if given.size and not np.array_equal(given, merges):
         raise VocabularyError(

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dask_bpe.errors import ParameterError, VocabularyError
+from dask_bpe.pretokenize import Split, get_pattern
 from dask_bpe.vocabulary import Vocabulary
 
 BYTES = {index: bytes([index]) for index in range(256)}
@@ -47,7 +48,7 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
 
 RULES = ["lstrip", "rstrip", "single_word", "normalized", "ordinary"]
 STEPS = [("nfc",), ("lowercase",), ("prepend", "é"), ("replace", "a", ""), ("prefix_space",)]
-PATTERNS = ["gpt2", None, r"\w+|\W+", (("a", "isolated", False), (r"\s+", "removed", True))]
+PATTERNS = ["gpt2", None, r"\w+|\W+", ("a", Split(r"\s+", "removed", invert=True))]
 
 
 @st.composite
@@ -285,7 +286,7 @@ class TestEquality:
             {"ties": "ids"},
             {"tokens": (*LOWEST.values(), b"", b"x")},
             {"pattern": ("x",)},
-            {"pattern": [["x", "removed", False]]},
+            {"pattern": [Split("x", "removed")]},
             {"normalizer": (("nfc",),)},
             {"template": ((97,), ())},
             {"template": ((), (97,))},
@@ -297,6 +298,11 @@ class TestEquality:
         other = dataclasses.replace(lowest(), **change)
         assert other != lowest()
         assert other.fingerprint() != lowest().fingerprint()
+
+    def test_a_sequence_of_splits_is_the_pattern_it_spells(self) -> None:
+        named = dataclasses.replace(lowest(), pattern=list(get_pattern("deepseek").splits))
+        assert named == dataclasses.replace(lowest(), pattern="deepseek")
+        assert dataclasses.replace(lowest(), pattern=["x", "y"]).pattern == (Split("x"), Split("y"))
 
     def test_rules_count_in_any_order(self) -> None:
         def ruled(*rules: str) -> Vocabulary:
@@ -388,6 +394,8 @@ class TestFile:
             (lambda fields: fields.update(ties="ids"), "do not match its checksum"),
             (lambda fields: fields.update(pattern=None), "do not match its checksum"),
             (lambda fields: fields.update(pattern=7), "pattern is 7"),
+            (lambda fields: fields.update(pattern=[["a"]]), "a list of [regex, behavior, invert] was expected"),
+            (lambda fields: fields.update(pattern=[["(", "isolated", False]]), "damaged vocabulary: pattern"),
             (lambda fields: fields.update(ties=7), "unknown tie rule 7"),
             (lambda fields: fields.pop("merges"), "field 'merges' is missing"),
             (lambda fields: fields.update(merges=[[1, 2]]), "shape"),

@@ -172,11 +172,12 @@ def _read_pair(kind: str) -> Callable[..., dask_bpe.Tokenizer]:
         import dask_bpe
         from dask_bpe.interchange.course_json import read_pair
         from dask_bpe.interchange.gpt2 import read_gpt2
+        from dask_bpe.pretokenize import get_pattern
 
         named = dict(map(_special, special_tokens))
         first, second = _PAIRS[kind]
         folder = Path(source) if Path(source).is_dir() else Path(source).parent
-        how: dict[str, Any] = {"pattern": "gpt2" if pattern is None else pattern}
+        how: dict[str, Any] = {"pattern": get_pattern("gpt2" if pattern is None else pattern).spec}
         if kind == "course":
             how["ties"] = "ids"
         reader: Callable[..., dask_bpe.Vocabulary] = read_pair if kind == "course" else read_gpt2

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dask_bpe.pretokenize.patterns import PatternSpec, get_pattern, pattern_to_json
-
 if TYPE_CHECKING:
     from dask_bpe import EncodeReport, Tokenizer
     from dask_bpe.io.reader import TokenCorpus
@@ -111,7 +109,10 @@ def of_encoding(report: EncodeReport, shard_format: str) -> Summary:
 
 def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
     """What a vocabulary holds, with its `longest` longest tokens."""
+    from dask_bpe.pretokenize.patterns import pattern_to_json
+
     vocabulary = tokenizer.vocabulary
+    pattern = pattern_to_json(vocabulary.pattern)
     specials = dict(vocabulary.special_tokens)
     reserved = set(specials.values())
     learned = [(token, index) for index, token in enumerate(vocabulary.tokens) if token and index not in reserved]
@@ -122,7 +123,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
             f"{len(vocabulary):,} ids: {len(vocabulary.merges):,} merges, {len(specials)} special tokens",
         ),
         ("special tokens", ", ".join(f"{text} = {index}" for text, index in specials.items()) or "none"),
-        ("pattern", _pattern(vocabulary.pattern)),
+        ("pattern", pattern if isinstance(pattern, str) else json.dumps(pattern) if pattern else "none"),
         ("ties", vocabulary.ties),
         ("id type", str(vocabulary.dtype)),
         ("fingerprint", vocabulary.fingerprint()),
@@ -133,7 +134,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
         "vocab_size": len(vocabulary),
         "merges": len(vocabulary.merges),
         "special_tokens": specials,
-        "pattern": pattern_to_json(vocabulary.pattern),
+        "pattern": pattern,
         "ties": vocabulary.ties,
         "dtype": str(vocabulary.dtype),
         "fingerprint": vocabulary.fingerprint(),
@@ -142,14 +143,6 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
         ],
     }
     return Summary(f"{path}: a vocabulary", rows, facts)
-
-
-def _pattern(spec: PatternSpec) -> str:
-    if spec is None or isinstance(spec, str):
-        return spec or "none"
-    return " then ".join(
-        f"{split.regex} ({split.behavior}{', inverted' * split.invert})" for split in get_pattern(spec).splits
-    )
 
 
 def of_corpus(corpus: TokenCorpus, verified: bool) -> Summary:

@@ -213,18 +213,12 @@ def fill_whole(text, bounds, token_ids, index, entries, values, offsets, used):
 
 
 @step
-def _merge(
-    text, start, length, low, high, word, byte_ids, pairs, whole_index, whole_entries, whole_values, whole_offsets,
-    ids, best, links, heap,
-):  # fmt: skip
-    """Write the ids of a pre-token that the cache does not hold to `ids`; returns how many."""
+def find_whole(text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets, ids):
+    """Whether a pre-token is a token as a whole that merging does not make; its id is then written to `ids`."""
     at, _ = find(text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets)
     if at >= 0:
         ids[0] = np.uint32(whole_entries[at + 2])
-        return 1
-    if length <= SCANNED_BYTES:
-        return merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
-    return merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+    return at >= 0
 
 
 @step
@@ -373,10 +367,14 @@ def encode_spans(
             low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
-                n = _merge(
-                    text, start, length, low, high, word, byte_ids, pairs, whole_index, whole_entries, whole_values,
-                    whole_offsets, ids, best, links, heap,
-                )  # fmt: skip
+                if whole_index.size > 1 and find_whole(
+                    text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets, ids
+                ):
+                    n = 1
+                elif length <= SCANNED_BYTES:
+                    n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
+                else:
+                    n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
                 _remember(at, ids, n, entries, overflow, used)
             batch[2 * k], batch[2 * k + 1] = entries[at + 2], entries[at + 3]
@@ -395,10 +393,12 @@ def encode_spans(
             if length > ids.size:
                 return SCRATCH_FULL
             low, high, word = key_of(text, start, length)
-            n = _merge(
-                text, start, length, low, high, word, byte_ids, pairs, whole_index, whole_entries, whole_values,
-                whole_offsets, ids, best, links, heap,
-            )  # fmt: skip
+            if whole_index.size > 1 and find_whole(
+                text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets, ids
+            ):
+                n = 1
+            else:
+                n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
             for i in range(n):
                 out[cursor[1] + i] = ids[i]
             cursor[0], cursor[1] = last + 1, cursor[1] + n

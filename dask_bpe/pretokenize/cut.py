@@ -4,8 +4,8 @@ A cut is a position at which a text can be taken apart without changing a single
 token: the end of a separator (a document starts there), or a place inside a document where the pattern
 starts a pre-token whatever stands around it, and no special token is near. Where that is follows from the
 automata of the pattern (`automaton.certain_cuts`): between a letter and a space, say. Patterns that `regex` has to run
-and whole documents are cut at separators only. A text whose special
-tokens look at what stands around them is not cut at all.
+and whole documents are cut at separators only. A text whose special tokens look at what stands around them is
+not cut at all.
 
 Every worker finds the cuts at both ends of its own block by reading a little around them. Whether a position is
 a cut depends on the text alone, not on where the search began: whoever asks gets the same answer, and blocks

@@ -97,7 +97,7 @@ class TestReading:
     def test_patterns_as_tiktoken_writes_them(self) -> None:
         published = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
         assert Tokenizer.from_tiktoken(trained_ranks(), published).pattern == "gpt2"
-        theirs = encoding(trained_ranks(), r"a$|\w+\b|[^a]|a")
+        theirs = encoding(trained_ranks(), r"a$|[b-z]+|[^a]|a")
         ours = Tokenizer.from_tiktoken(theirs)
         for text in ("ba\n", "a", "a\na", "word a"):  # $ is the end alone, and not before a line end there
             assert ours.encode(text) == ids_of(theirs, text)

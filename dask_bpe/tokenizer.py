@@ -17,7 +17,11 @@ import numpy.typing as npt
 from dask_bpe.decoding import IncrementalDecoder, TokenTable
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.course_json import read_pair, write_pair
-from dask_bpe.interchange.gpt2 import read_gpt2
+from dask_bpe.interchange.gpt2 import read_gpt2, write_gpt2
+from dask_bpe.interchange.huggingface_read import read_huggingface
+from dask_bpe.interchange.huggingface_write import write_huggingface
+from dask_bpe.interchange.minbpe_model import read_minbpe, write_minbpe
+from dask_bpe.interchange.tiktoken_ranks import read_tiktoken, write_tiktoken
 from dask_bpe.normalizer import Normalizer
 from dask_bpe.offsets import Encoding, into_text, kept_pieces, tile, to_characters
 from dask_bpe.pretokenize import PatternSpec, Scanner, get_pattern
@@ -137,6 +141,37 @@ class Tokenizer:
         return cls(read_gpt2(vocab_path, merges_path, special_tokens))
 
     @classmethod
+    def from_huggingface(cls, source: Any) -> Tokenizer:
+        """Read a ``tokenizer.json`` of byte-level BPE: the path of it or of its folder, its text or content, a
+        `tokenizers.Tokenizer`, or a fast tokenizer of `transformers`. Neither package is needed.
+
+        Raises VocabularyError when it is damaged, or naming the part of it that would give other ids here.
+        """
+        return cls(read_huggingface(source))
+
+    @classmethod
+    def from_tiktoken(
+        cls,
+        ranks: str | PathLike[str] | Mapping[bytes, int] | Any,
+        pattern: PatternSpec = None,
+        special_tokens: Mapping[str, int] | None = None,
+    ) -> Tokenizer:
+        """Read tiktoken's ranks: a file of them, a mapping of bytes to rank, or a `tiktoken.Encoding`.
+
+        A file or mapping holds neither `pattern` ("none": text is not split) nor `special_tokens`; files that
+        `to_tiktoken` wrote have both beside them, and those of OpenAI are known by their checksum.
+
+        Raises VocabularyError when the file is damaged or the pattern may mean something else here;
+        ParameterError when no pattern is given or known.
+        """
+        return cls(read_tiktoken(ranks, pattern, special_tokens))
+
+    @classmethod
+    def from_minbpe(cls, path: str | PathLike[str]) -> Tokenizer:
+        """Read a ``.model`` file of minbpe. Raises VocabularyError, naming the place, if it is damaged."""
+        return cls(read_minbpe(path))
+
+    @classmethod
     def load(cls, path: str | PathLike[str]) -> Tokenizer:
         """Read a vocabulary file that `save` wrote. Raises VocabularyError for any other, naming it."""
         return cls(Vocabulary.load(path))
@@ -151,6 +186,34 @@ class Tokenizer:
         Raises VocabularyError, before it writes, if `from_files` would not give the same ids back.
         """
         write_pair(self._vocabulary, vocab_path, merges_path)
+
+    def to_huggingface(self, path: str | PathLike[str]) -> None:
+        """Write a ``tokenizer.json`` that `tokenizers` loads: a file if `path` ends with ".json", else into the
+        folder `path`, with the ``tokenizer_config.json`` that `transformers` needs.
+
+        Raises VocabularyError, before it writes, if the ids would be others.
+        """
+        write_huggingface(self._vocabulary, path)
+
+    def to_tiktoken(self, path: str | PathLike[str]) -> str:
+        """Write tiktoken's ranks, and ``<path>.json`` with pattern and special tokens beside them.
+
+        Returns two lines of Python that load them. Raises VocabularyError, before it writes, if the ids would be
+        others, as where the order of the merges is not that of ids.
+        """
+        return write_tiktoken(self._vocabulary, path)
+
+    def to_gpt2(self, vocab_path: str | PathLike[str], merges_path: str | PathLike[str]) -> None:
+        """Write ``vocab.json`` and ``merges.txt`` as GPT-2 has them. Raises VocabularyError, before it writes, if
+        readers, who split as GPT-2 does, would get other ids.
+        """
+        write_gpt2(self._vocabulary, vocab_path, merges_path)
+
+    def to_minbpe(self, path: str | PathLike[str]) -> None:
+        """Write a ``.model`` file of minbpe. Raises VocabularyError, before it writes, if the ids would be others,
+        as where bytes are not ids 0 to 255.
+        """
+        write_minbpe(self._vocabulary, path)
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import reference
+from tokenizers import ByteLevelBPETokenizer
 
+from dask_bpe import Tokenizer
 from dask_bpe.errors import OutputError, VocabularyError
 from dask_bpe.interchange.course_json import read_pair, write_pair
-from dask_bpe.interchange.gpt2 import BYTE_OF_CHARACTER, CHARACTER_OF_BYTE, read_gpt2
+from dask_bpe.interchange.gpt2 import BYTE_OF_CHARACTER, CHARACTER_OF_BYTE, read_gpt2, write_gpt2
 from dask_bpe.vocabulary import Vocabulary
 
 BYTES = {index: bytes([index]) for index in range(256)}
@@ -96,6 +99,21 @@ class TestCourseJson:
             write_pair(Vocabulary(tokens, np.array(merges[:3]), {"abc": 259}), *paths)
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"normalizer": (("nfc",),)}, "it has a normalizer"),
+            ({"tokens": (b"", b"he")}, "no token has the id 256"),
+            ({"tokens": (b"he",), "whole_tokens": True}, "makes a token of a pre-token b'he'"),
+        ],
+    )
+    def test_refuses_what_it_has_no_place_for(self, tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+        rest = dict(fields)
+        vocabulary = Vocabulary((*BYTES.values(), *rest.pop("tokens", ())), np.empty((0, 3), np.int32), **rest)
+        with pytest.raises(VocabularyError, match=message):
+            write_pair(vocabulary, tmp_path / "vocab.json", tmp_path / "merges.json")
+        assert list(tmp_path.iterdir()) == []
+
     def test_writes_both_files_or_none(self, tmp_path: Path) -> None:
         vocabulary = Vocabulary.from_tokens(VOCAB, MERGES)
         with pytest.raises(OutputError):
@@ -162,3 +180,53 @@ class TestGpt2:
     def test_refuses_a_file_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(VocabularyError, match=r"vocab\.json: cannot read the file: No such file"):
             read_gpt2(tmp_path / "vocab.json", tmp_path / "merges.txt")
+
+    def test_writes_the_files_of_gpt2(self, tmp_path: Path, gpt2_files: tuple[Path, Path], alice: str) -> None:
+        vocabulary = read_gpt2(*gpt2_files)
+        paths = tmp_path / "vocab.json", tmp_path / "merges.txt"
+        write_gpt2(vocabulary, *paths)
+        assert read_gpt2(*paths) == vocabulary
+        assert paths[1].read_bytes().split(b"\n") == gpt2_files[1].read_bytes().split(b"\n")
+        assert json.loads(paths[0].read_bytes()) == json.loads(gpt2_files[0].read_bytes())
+        theirs = ByteLevelBPETokenizer(*map(str, paths))
+        theirs.add_special_tokens(["<|endoftext|>"])
+        text = alice[:20_000] + "<|endoftext|> naïve 自君之出矣\r\n\n 12"
+        assert theirs.encode(text).ids == Tokenizer(vocabulary).encode(text)
+
+    def test_special_tokens_are_written_as_text(self, tmp_path: Path) -> None:
+        tokens = (*BYTES.values(), b"he", "<｜end▁of▁text｜>".encode(), b" x")
+        specials = {"<｜end▁of▁text｜>": 257, " x": 258}
+        vocabulary = Vocabulary(tokens, np.array([[104, 101, 256]]), specials, ties="ids")
+        paths = tmp_path / "vocab.json", tmp_path / "merges.txt"
+        write_gpt2(vocabulary, *paths)
+        assert '"<｜end▁of▁text｜>": 257, " x": 258' in paths[0].read_text(encoding="utf-8")
+        assert read_gpt2(*paths, list(specials)) == vocabulary
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"pattern": "llama3"}, "its pattern is 'llama3', and readers split as GPT-2 does"),
+            ({"normalizer": (("nfc",),)}, "it has a normalizer"),
+            ({"template": ((0,), ())}, "it has a template"),
+            ({"tokens": (b"he", b"he")}, "ids 256 and 257 are both written 'he'"),
+            ({"tokens": (b"", b"he")}, "no token has the id 256"),
+            ({"tokens": (b"he",), "whole_tokens": True}, "makes a token of a pre-token b'he'"),
+            ({"tokens": (b" x", b" x"), "special_tokens": {" x": 257}}, "special token ' x' has id 257, and id 256"),
+            (
+                {"tokens": (b" x",), "special_tokens": {" x": 256}, "merges": [[32, 120, 256]]},
+                "the special token ' x' takes part in merges",
+            ),
+            (
+                {"tokens": (b"<s>",), "special_tokens": {"<s>": 256}, "added_rules": {"<s>": {"rstrip"}}},
+                "the special token '<s>' follows the rule 'rstrip'",
+            ),
+        ],
+    )
+    def test_refuses_before_it_writes(self, tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+        rest = dict(fields)
+        tokens = (*BYTES.values(), *rest.pop("tokens", ()))
+        vocabulary = Vocabulary(tokens, np.array(rest.pop("merges", []), np.int32).reshape(-1, 3), **rest)
+        with pytest.raises(VocabularyError) as caught:
+            write_gpt2(vocabulary, tmp_path / "vocab.json", tmp_path / "merges.txt")
+        assert message in str(caught.value)
+        assert list(tmp_path.iterdir()) == []

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
 from dask_bpe.errors import VocabularyError
+from dask_bpe.interchange.expressible import check_no_gaps, check_plain, check_read_back, check_whole_tokens
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.vocabulary import Vocabulary, read_file
 
@@ -54,22 +53,14 @@ def write_pair(vocabulary: Vocabulary, vocab_path: str | PathLike[str], merges_p
 
 
 def _check_expressible(vocabulary: Vocabulary) -> None:
+    name = "the pair of JSON files"
+    check_plain(vocabulary, name)
+    check_no_gaps(vocabulary, name)
+    check_whole_tokens(vocabulary, name)
     names = list(vocabulary.special_tokens)
-    again = Vocabulary.from_tokens(vocabulary.to_dict(), vocabulary.merge_bytes(), names)
-    way_out = "which this format cannot tell apart; the tokenizer's own file (save) keeps it"
-    for text, index in vocabulary.special_tokens.items():
-        other = again.special_tokens[text]
-        if other != index:
-            raise VocabularyError(
-                f"special token {text!r} has id {index}, and id {other} spells the same bytes, {way_out}"
-            )
-    different = np.argwhere(again.merges != vocabulary.merges)
-    if len(different):
-        place = tuple(different[0].tolist())
-        raise VocabularyError(
-            f"merge {place[0]} refers to id {vocabulary.merges[place]}, "
-            f"and id {again.merges[place]} spells the same bytes, {way_out}"
-        )
+    check_read_back(
+        vocabulary, Vocabulary.from_tokens(vocabulary.to_dict(), vocabulary.merge_bytes(), names, pattern=None)
+    )
 
 
 def _read(path: str | PathLike[str], parse: Any) -> Any:

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from os import PathLike
 
 from dask_bpe.errors import VocabularyError
+from dask_bpe.interchange.expressible import check_no_gaps, check_plain, check_read_back, check_whole_tokens, refused
+from dask_bpe.io.atomic import atomic_write
+from dask_bpe.pretokenize import get_pattern
 from dask_bpe.vocabulary import Vocabulary, read_file
 
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -48,6 +51,42 @@ def read_gpt2(
         return Vocabulary.from_tokens(vocab, merges, special_tokens, pattern=pattern, ties="ids")
     except VocabularyError as error:
         raise VocabularyError(f"{vocab_path} with {merges_path}: {error}") from None
+
+
+def write_gpt2(vocabulary: Vocabulary, vocab_path: str | PathLike[str], merges_path: str | PathLike[str]) -> None:
+    """Write the two files, each whole or not at all.
+
+    They hold neither the pattern, which readers take for GPT-2's, nor which tokens are special.
+
+    Raises VocabularyError, before it writes, if readers would get other ids: another pattern, a normalizer, two
+    tokens of the same text, ...
+    """
+    name = "vocab.json with merges.txt"
+    check_plain(vocabulary, name)
+    if get_pattern(vocabulary.pattern).name != "gpt2":
+        raise refused(name, f"its pattern is {str(vocabulary.pattern)[:60]!r}, and readers split as GPT-2 does")
+    check_no_gaps(vocabulary, name)
+    check_whole_tokens(vocabulary, name)
+    specials = {index: text for text, index in vocabulary.special_tokens.items()}
+    merging = {index for row in vocabulary.merges.tolist() for index in row}
+    ids: dict[str, int] = {}
+    for index, token in enumerate(vocabulary.tokens):
+        text = _written(token)
+        if specials.get(index, text) != text and index in merging:
+            raise refused(name, f"the special token {specials[index]!r} takes part in merges")
+        text = specials.get(index, text)
+        if ids.setdefault(text, index) != index:
+            raise refused(name, f"ids {ids[text]} and {index} are both written {text!r}")
+    again = Vocabulary.from_tokens(vocabulary.to_dict(), vocabulary.merge_bytes(), list(vocabulary.special_tokens))
+    check_read_back(vocabulary, again)
+    merges = [f"{_written(left)} {_written(right)}" for left, right in vocabulary.merge_bytes()]
+    with atomic_write(vocab_path) as vocab_file, atomic_write(merges_path) as merges_file:
+        vocab_file.write(json.dumps(ids, ensure_ascii=False).encode() + b"\n")
+        merges_file.write("\n".join(["#version: 0.2", *merges, ""]).encode())
+
+
+def _written(token: bytes) -> str:
+    return "".join(map(CHARACTER_OF_BYTE.__getitem__, token))
 
 
 def _parse_vocab(data: bytes, special_tokens: Sequence[str]) -> dict[int, bytes]:

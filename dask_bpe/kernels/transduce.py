@@ -234,7 +234,7 @@ def _cut_by_table(source, shift, byte_classes, n_classes, table, cuts, automata,
         if lane < _LANES - 1:
             end = begin
             if size > _SHORT:
-                end = max(size * (lane + 1) // _LANES, begin + 1)
+                end = min(max(size * (lane + 1) // _LANES, begin + 1), size)
                 while end < size and not _is_cut(source, shift, byte_classes, end, cuts, n_classes):
                     end += 1
         lanes[lane, _AT], lanes[lane, _END], lanes[lane, _ROW] = begin, end, 0

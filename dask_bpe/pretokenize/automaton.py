@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.pretokenize.syntax import Ahead, Chars, Choice, Concat, Node, Repeat, Unsupported, nullable
+from dask_bpe.pretokenize.syntax import Ahead, Chars, Choice, Concat, Node, Repeat, Unsupported
 
 # What has ended at a place: nothing, a match, an unmatched character.
 NOTHING, MATCHED, UNMATCHED = 0, 1, 2
 DEAD = -1
-_MOST_STATES = 2000
+_MOST_STATES = 1000
 
 
 def questions(node: Node) -> Iterator[str]:
@@ -75,14 +75,11 @@ def compile_node(node: Node, asked: Sequence[str], members: npt.NDArray[np.bool_
     Raises
     ------
     Unsupported
-        When the pattern can match the empty string, or has too many states.
+        When it has a possessive group that is not its end, or too many states.
     """
-    if nullable(node):
-        raise Unsupported("a pattern that can match the empty string")
     threads = _Threads(asked, members)
-    start = threads.add_choice(
-        [threads.build(node, threads.add(("match", MATCHED)), tail=True), threads.any_character()]
-    )
+    matched = threads.add(("match", MATCHED))
+    start = threads.begin_with([threads.build(node, matched, tail=True), threads.any_character()])
     numbers: dict[tuple[int, ...], int] = {(start,): 0}
     rows: list[list[tuple[int, int]]] = []
     n_symbols = members.shape[1] + 1
@@ -166,6 +163,7 @@ class _Threads:
         self._members = members.tolist()
         self._end = members.shape[1]
         self._places: list[tuple[str, ...] | tuple[object, ...]] = []
+        self._start = -1
         self._unmatched = self.add(("match", UNMATCHED))
 
     def add(self, place: tuple[object, ...]) -> int:
@@ -174,6 +172,10 @@ class _Threads:
 
     def add_choice(self, places: Sequence[int]) -> int:
         return self.add(("choice", tuple(places)))
+
+    def begin_with(self, places: Sequence[int]) -> int:
+        self._start = self.add_choice(places)
+        return self._start
 
     def any_character(self) -> int:
         return self.add(("any", self._unmatched))
@@ -223,6 +225,7 @@ class _Threads:
         """What has ended before a character of class `symbol` (the last one: the end), and the threads after it."""
         after: dict[int, None] = {}
         seen: set[int] = set()
+        begins = state == (self._start,)  # an empty match is none
         stack = list(reversed(state))
         while stack:
             number = stack.pop()
@@ -242,7 +245,7 @@ class _Threads:
                     inside = symbol == self._end if question < 0 else self._is_in(question, symbol)
                     if inside != negative:
                         stack.append(target)
-                case ("match", int(what)):
+                case ("match", int(what)) if not begins:
                     return what, tuple(after)
         return NOTHING, tuple(after)
 

@@ -17,6 +17,7 @@ import regex
 from dask_bpe.kernels.utf8 import LETTER, NUMBER, OTHER, SPACE
 
 _N_CODE_POINTS = sys.maxunicode + 1
+_MOST_CLASSES = 120
 _ASCII = "[\x00-\x7f]"
 
 
@@ -33,25 +34,37 @@ class Partition(NamedTuple):
     narrow: npt.NDArray[np.bool_]
 
 
+class _Runs(NamedTuple):
+    """A partition as it is kept: code points ``edges[i]..edges[i + 1]`` are of class ``which[i]``.
+
+    edges : int64[n + 1].   which : int64[n].   members : bool[n_questions, n_classes].
+    """
+
+    edges: npt.NDArray[np.int64]
+    which: npt.NDArray[np.int64]
+    members: npt.NDArray[np.bool_]
+
+
 @lru_cache(maxsize=16)
 def partition(questions: tuple[str, ...]) -> Partition | None:
-    """The coarsest partition of all code points by expressions that match one code point each; None if it has more
-    than 120 classes.
+    """The coarsest partition of all code points by expressions that match one code point each; None if it has too
+    many.
 
-    Asking takes up to 0.1 s a question, so the answer is kept in the user's cache folder, under the version of
-    `regex`. Where that folder cannot be written, it is asked again in every process.
+    Asking takes up to 0.1 s a question, so the answers are kept in the user's cache folder, under the version of
+    `regex`. Where that folder cannot be written, they are asked for again in every process.
     """
     questions = (*questions, _ASCII)
     key = hashlib.sha256("\0".join(questions).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     kept = _cache_folder() / f"classes-{key}-{regex.__version__}-{sys.version_info.minor}.npz"
     found = _load(kept, len(questions))
     if found is None:
-        found = _ask(questions)
-        _keep(kept, *found)
-    classes, members = found
-    if members.shape[1] > 120:
+        found = _divide(questions)
+        _keep(kept, found)
+    edges, which, members = found
+    if members.shape[1] > _MOST_CLASSES:
         return None
-    return Partition(classes.astype(np.uint8), members[:-1], members[-1])
+    classes = np.repeat(which.astype(np.uint8), np.diff(edges))
+    return Partition(classes, members[:-1], members[-1])
 
 
 @cache
@@ -65,20 +78,22 @@ def code_point_classes() -> npt.NDArray[np.uint8]:
     return classes
 
 
-def _ask(questions: tuple[str, ...]) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
-    """uint16[0x110000] and bool[n_questions, n_classes]."""
+def _divide(questions: tuple[str, ...]) -> _Runs:
+    answers = [_ask(question) for question in questions]
+    edges = np.unique(np.concatenate([np.array([0, _N_CODE_POINTS]), *answers]))
+    # After an odd number of edges one is inside.
+    inside = np.array([np.searchsorted(answer, edges[:-1], side="right") % 2 == 1 for answer in answers])
+    members, which = np.unique(inside, axis=1, return_inverse=True)
+    return _Runs(edges, which.ravel().astype(np.int64), members)
+
+
+@lru_cache(maxsize=1024)
+def _ask(question: str) -> npt.NDArray[np.int64]:
+    """Where the runs of code points for which the answer is yes begin and end, one after the other."""
     everything = "".join(map(chr, range(_N_CODE_POINTS)))
-    classes = np.zeros(_N_CODE_POINTS, np.uint16)
-    members = np.zeros((0, 1), np.bool_)
-    for question in questions:
-        yes = np.zeros(_N_CODE_POINTS, np.uint16)
-        # Without the quantifier there would be a match per code point.
-        for match in regex.finditer(f"(?:{_unversioned(question)})+", everything, _version(question)):
-            yes[match.start() : match.end()] = 1
-        found, classes_ = np.unique(2 * classes + yes, return_inverse=True)
-        classes = classes_.astype(np.uint16)
-        members = np.vstack([members[:, found // 2], (found % 2).astype(np.bool_)])
-    return classes, members
+    # Without the quantifier there would be a match per code point.
+    runs = regex.finditer(f"(?:{_unversioned(question)})+", everything, _version(question))
+    return np.array([edge for run in runs for edge in run.span()], np.int64)
 
 
 def _version(question: str) -> int:
@@ -89,22 +104,21 @@ def _unversioned(question: str) -> str:
     return question.removeprefix("(?V0)").removeprefix("(?V1)")
 
 
-def _load(kept: Path, n_questions: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]] | None:
+def _load(kept: Path, n_questions: int) -> _Runs | None:
     try:
         with np.load(kept) as stored:
-            classes, members = stored["classes"], stored["members"]
+            runs = _Runs(stored["edges"], stored["which"], stored["members"])
     except (OSError, ValueError, KeyError):
         return None
-    if classes.shape != (_N_CODE_POINTS,) or members.ndim != 2 or len(members) != n_questions:
-        return None
-    return (classes, members) if int(classes.max()) < members.shape[1] else None
+    fits = runs.members.ndim == 2 and len(runs.members) == n_questions and len(runs.edges) == len(runs.which) + 1
+    return runs if fits and runs.edges[-1] == _N_CODE_POINTS else None
 
 
-def _keep(kept: Path, classes: npt.NDArray[np.uint16], members: npt.NDArray[np.bool_]) -> None:
+def _keep(kept: Path, runs: _Runs) -> None:
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=kept.parent, suffix=".npz", delete=False) as file:
-            np.savez(file, classes=classes, members=members)
+            np.savez(file, **runs._asdict())
         Path(file.name).replace(kept)
     except OSError:
         return  # a cache that cannot be written only costs time

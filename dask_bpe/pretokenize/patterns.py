@@ -168,9 +168,9 @@ def _as_splits(steps: Sequence[str | Split]) -> tuple[Split, ...]:
         steps = tuple(steps)
     except TypeError:
         raise PatternError(f"pattern is {steps!r}: a name, a regular expression, None or a list was expected") from None
-    strange = next((step for step in steps if not isinstance(step, str | Split)), None)
-    if strange is not None:
-        raise PatternError(f"a pattern has the step {strange!r}: a regular expression or a Split was expected")
+    for step in steps:
+        if not isinstance(step, str | Split):
+            raise PatternError(f"a pattern has the step {step!r}: a regular expression or a Split was expected")
     return tuple(Split(step) if isinstance(step, str) else step for step in steps)
 
 

@@ -32,7 +32,9 @@ AGAIN = 128
 _FARTHEST = 3
 # Characters since the last match that a state knows; with more, the pre-token is taken to have ended there.
 _KNOWN = 2
-_MOST_STATES = 5000
+# Older pre-tokens that a state follows at most.
+_OLDER = 2
+_MOST_STATES = 500
 
 
 class TooLarge(Exception):
@@ -105,14 +107,14 @@ class _Reading:
         after = int(table.next_state[state.at, symbol])
         if after == DEAD:
             fresh = self.read(self._end(ended, known, state.open, distance), (*known, symbol), distance)
-            return fresh._replace(older=fresh.older + older)
+            return self._with_older(fresh, older)
         if table.certain[after]:
             ended = NOTHING  # a later match is certain, so what ended before does not count
         known = (*known, symbol) if ended else ()
         opened = None if state.open is None else (*state.open, symbol)
         if len(known) > _KNOWN:
             fresh = self.read(self._end(ended, known, opened, distance - 1), known, distance)
-            return fresh._replace(older=(*fresh.older, after, *older))
+            return self._with_older(fresh, (after, *older))
         return self._settle(_State(after, ended, known, older, opened), distance)
 
     def _follow(self, older: tuple[int, ...], symbol: int) -> tuple[int, ...]:
@@ -121,6 +123,12 @@ class _Reading:
             raise _Again
         after = (int(self._automaton.next_state[at, symbol]) for at in older)
         return tuple(at for at in after if at != DEAD)
+
+    def _with_older(self, state: _State, older: tuple[int, ...]) -> _State:
+        together = tuple(dict.fromkeys(state.older + older))
+        if len(together) > _OLDER:
+            raise _Again
+        return state._replace(older=together)
 
     def _end(self, ended: int, known: tuple[int, ...], opened: tuple[int, ...] | None, ahead: int) -> _State:
         """End the pre-token at hand before the characters `known`; the character after those is at distance `ahead`.

@@ -249,6 +249,8 @@ def patterns(*, total: bool = False, loose: bool = False) -> st.SearchStrategy[s
     terms = [*LITERALS, r"\s+$"] + [".", "[[:alpha:]]", "(?:a|)", "(?s:.)", "(?-i:s)"] * loose
     atoms = st.one_of(st.sampled_from(CLASSES), st.sampled_from(terms), sets())
     kinds = ["", "", "?", *["+"] * loose]
+    some = ["", "+", "{2}", "{1,3}", "{2,}"]
+    any_number = [*some, "?", "*", "{0,2}"]
     look = st.one_of(
         *[st.just("")] * 3,
         st.sampled_from([r"\z", r"(?!\S)", *["$", "(?!a|b)"] * loose]),
@@ -257,7 +259,12 @@ def patterns(*, total: bool = False, loose: bool = False) -> st.SearchStrategy[s
 
     def alternatives(terms: st.SearchStrategy[str], most: int, counts: list[str]) -> st.SearchStrategy[str]:
         quantified = st.builds(repeated, terms, st.sampled_from(counts), st.sampled_from(kinds))
-        branches = st.tuples(st.lists(quantified, min_size=1, max_size=3).map("".join), look).map("".join)
+        # No branch is empty: something in it is there at least once.
+        there = st.builds(repeated, terms, st.sampled_from(some), st.sampled_from(kinds))
+        others = st.lists(quantified, max_size=2)
+        branches = st.tuples(others, there, others, look).map(
+            lambda parts: "".join([*parts[0], parts[1], *parts[2], parts[3]])
+        )
         return st.lists(branches, min_size=1, max_size=most).map("|".join)
 
     def repeated(term: str, count: str, kind: str) -> str:
@@ -265,8 +272,6 @@ def patterns(*, total: bool = False, loose: bool = False) -> st.SearchStrategy[s
         whole = regex.fullmatch(r"\\[pP]\{\w+\}|\\?.|\\x..|\\u.{4}|\\U.{8}|\[.*\]|\(.*\)", term)
         return term if not count else f"{term}{count}{kind}" if whole else f"(?:{term}){count}{kind}"
 
-    some = ["", "+", "{2}", "{1,3}", "{2,}"]
-    any_number = [*some, "?", "*", "{0,2}"]
     inner = alternatives(atoms, 3, any_number if loose else some)
     groups = st.tuples(st.sampled_from(["(?:", "(", "(?i:"]), inner).map(lambda parts: "".join(parts) + ")")
     whole = alternatives(st.one_of(atoms, atoms, groups), 4, any_number)

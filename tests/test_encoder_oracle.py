@@ -147,6 +147,7 @@ def test_any_chunks_give_the_ids_of_the_whole(
     assert list(tokenizer.encode_iterable(single)) == reference.encode(raw, trained)
 
 
+@pytest.mark.filterwarnings("ignore::dask_bpe.errors.PatternWarning")
 @pytest.mark.parametrize("pattern", strategies.PATTERNS)
 @given(text=strategies.text(15), data=st.data())
 @examples(0.3)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise, product
 from typing import Any
@@ -31,6 +32,17 @@ Int64s = npt.NDArray[np.int64]
 NAMES = list(NAMED)
 # The compiled cut is the same with or without a warning; where warnings are not the subject they are put aside.
 quietly = pytest.mark.filterwarnings("ignore::dask_bpe.errors.PatternWarning")
+
+
+# Random patterns would leave a file each in the folder where the classes of code points are kept.
+random_patterns = pytest.mark.usefixtures("no_cache_folder")
+
+
+@pytest.fixture(scope="class")
+def no_cache_folder() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", os.devnull)
+        yield
 
 
 def spec_of(steps: Sequence[Step]) -> Any:
@@ -211,7 +223,7 @@ def test_named_patterns_are_known_by_name_and_by_text(name: str) -> None:
 
 
 @given(steps=strategies.steps(strategies.patterns()))
-@examples(0.3)
+@examples(0.2)
 def test_specs_are_canonical(steps: list[Step]) -> None:
     pattern = get_pattern([Split(*step) for step in steps])
     assert pattern.name == "sequence"
@@ -256,21 +268,21 @@ def test_an_unknown_behavior_is_refused() -> None:
 @given(text=strategies.text())
 @example(text="a" * 64 + " " + "b" * 63 + "'s")
 @example(text="  \r\n\r\n  x\u0085\u00a0 \u3000y''s'll'S'ſ")
-@examples(1)
+@examples(0.6)
 def test_named_patterns_count_any_text(name: str, text: str) -> None:
     assert counted(["a", text], name) == count(["a", text], NAMED[name])
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(texts=st.lists(st.one_of(strategies.text(), st.text(st.sampled_from(CODE_POINTS))), max_size=5))
-@examples(1)
+@examples(0.6)
 def test_named_patterns_cut_any_text_in_order(name: str, texts: list[str]) -> None:
     assert_scanned(NAMED[name], encoded(texts), name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(documents=st.lists(strategies.broken_utf8(), min_size=1, max_size=4))
-@examples(1)
+@examples(0.6)
 def test_bytes_that_are_not_utf8_are_code_points_of_their_own(name: str, documents: list[bytes]) -> None:
     assert_scanned(NAMED[name], documents, name)
 
@@ -484,8 +496,9 @@ def within_time(expressions: Iterable[str], texts: Iterable[str]) -> bool:
     return True
 
 
+@random_patterns
 @given(pattern=strategies.patterns(), texts=st.lists(strategies.text_for_patterns(), min_size=1, max_size=8))
-@examples(2)
+@examples(0.15)
 def test_random_patterns_cut_any_text(pattern: str, texts: list[str]) -> None:
     """All of them are in the subset that is compiled; but some take too many states."""
     assume(within_time([pattern], texts))
@@ -494,24 +507,26 @@ def test_random_patterns_cut_any_text(pattern: str, texts: list[str]) -> None:
         assert_scanned([(pattern, "matches", False)], encoded(texts))
 
 
+@random_patterns
 @quietly
 @given(
     pattern=strategies.patterns(total=True, loose=True),
     texts=st.lists(st.one_of(strategies.text_for_patterns(), strategies.text(10)), min_size=1, max_size=8),
 )
-@examples(2)
+@examples(0.15)
 def test_random_patterns_that_are_compiled_in_part(pattern: str, texts: list[str]) -> None:
     assume(within_time([pattern], texts))
     assert_scanned([(pattern, "matches", False)], encoded(texts))
     assert counted(["a", *texts], pattern) == count(["a", *texts], [(pattern, "matches", False)])
 
 
+@random_patterns
 @quietly
 @given(
     steps=strategies.steps(st.one_of(strategies.patterns(), st.sampled_from(SIMPLE))),
     texts=st.lists(strategies.text_for_patterns(), min_size=1, max_size=5),
 )
-@examples(1)
+@examples(0.1)
 def test_random_sequences(steps: list[Step], texts: list[str]) -> None:
     assume(within_time([step[0] for step in steps], texts))
     assert_scanned(steps, encoded(texts))
@@ -522,7 +537,7 @@ def test_random_sequences(steps: list[Step], texts: list[str]) -> None:
     steps=strategies.steps(st.sampled_from(SIMPLE)),
     texts=st.lists(strategies.text_for_patterns(), min_size=1, max_size=5),
 )
-@examples(3)
+@examples(0.7)
 def test_sequences_are_those_of_hugging_face(steps: list[Step], texts: list[str]) -> None:
     theirs = huggingface(steps)
     for text in texts:
@@ -533,7 +548,7 @@ def test_sequences_are_those_of_hugging_face(steps: list[Step], texts: list[str]
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("cl100k", "none")])
 @given(text=strategies.text(60))
-@examples(1)
+@examples(0.6)
 def test_named_patterns_are_those_of_hugging_face(name: str, text: str) -> None:
     """All but cl100k, whose possessive quantifiers mean something else in Hugging Face's dialect."""
     # Two libraries agree on the characters of a Unicode version that both know.
@@ -589,7 +604,7 @@ texts_to_cut = st.one_of(
 
 @pytest.mark.parametrize("name", NAMES)
 @given(text=texts_to_cut, broken=st.booleans())
-@examples(1)
+@examples(0.6)
 def test_cuts_by_named_patterns_change_nothing(name: str, text: str, broken: bool) -> None:
     data = encoded([text])[0]
     data = data[1:-1] if broken else data
@@ -612,7 +627,7 @@ def test_cuts_in_all_short_strings_change_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(text=texts_to_cut, follow=texts_to_cut)
-@examples(1)
+@examples(0.6)
 def test_the_last_safe_cut_is_safe_whatever_follows(name: str, text: str, follow: str) -> None:
     data, more = encoded([text, follow])
     at = cut.last_safe_cut(np.frombuffer(data, np.uint8), get_pattern(name))
@@ -620,6 +635,7 @@ def test_the_last_safe_cut_is_safe_whatever_follows(name: str, text: str, follow
     assert_cuts_change_nothing(NAMED[name], data + more, [at])
 
 
+@random_patterns
 @quietly
 @given(
     steps=st.one_of(
@@ -629,7 +645,7 @@ def test_the_last_safe_cut_is_safe_whatever_follows(name: str, text: str, follow
     text=strategies.text_for_patterns(20),
     follow=strategies.text_for_patterns(5),
 )
-@examples(2)
+@examples(0.15)
 def test_cuts_by_random_patterns_change_nothing(steps: list[Step], text: str, follow: str) -> None:
     assume(within_time([step[0] for step in steps], [text, text + follow]))
     spec = spec_of(steps)
@@ -663,17 +679,17 @@ def test_a_run_is_not_cut_where_it_may_go_on(name: str) -> None:
 
 # --- Outside the subset, unmatched text ---
 
-# Each with what the warning calls it. Patterns that no other test uses: a process is warned once of each.
+# Each with what the warning names. Patterns that no other test uses: a process is warned once of each.
 OUTSIDE = {
-    r"(?<=q)b+|[\s\S]": r"look-?behind",
-    r"(?<!q)b+|[\s\S]": r"look-?behind",
-    r"(q)\1|[\s\S]": r"back-?reference|\\1|group",
+    r"(?<=q)b+|[\s\S]": r"\(\?<=",
+    r"(?<!q)b+|[\s\S]": r"\(\?<!",
+    r"(q)\1|[\s\S]": r"\\1",
     r"\bq+|[\s\S]": r"\\b",
     r"\Bq+|[\s\S]": r"\\B",
     r"q|\X": r"\\X",
     r"q(?!ab)|[\s\S]": r"look-?ahead",
     r"q(?=\s+a)|[\s\S]": r"look-?ahead",
-    r"(?>qa|q)ab|[\s\S]": r"atomic",
+    r"(?>qa|q)ab|[\s\S]": r"\(\?>",
     r"^q+|[\s\S]": r"\^",
     r"\Aq+|[\s\S]": r"\\A",
 }  # fmt: skip
@@ -694,8 +710,8 @@ def test_a_pattern_that_is_not_compiled_warns_once(pattern: str) -> None:
 
 def test_each_pattern_warns_for_itself() -> None:
     with pytest.warns(PatternWarning) as warned:
-        for pattern in [r"\Xz|\X", r"\Xy|\X", r"\Xz|\X"]:
-            assert counted(["xyz"], pattern) == {b"x": 1, b"yz"[:1]: 1, b"z": 1}
+        for pattern in [r"\XQ|\X", r"\XR|\X", r"\XQ|\X"]:
+            assert counted(["xyz"], pattern) == {b"x": 1, b"y": 1, b"z": 1}
     assert len(warned) == 2
 
 
@@ -709,6 +725,7 @@ def test_named_patterns_are_all_compiled() -> None:
 OUTSIDE_PIECES = [r"(?<=a)", r"(?<!\s)", r"\b", r"\B", r"\X", "(?!ab)", "(?>a|ab)", "(?=a.)", "^", r"(a)\1"]
 
 
+@random_patterns
 @quietly
 @given(
     before=strategies.patterns(),
@@ -716,7 +733,7 @@ OUTSIDE_PIECES = [r"(?<=a)", r"(?<!\s)", r"\b", r"\B", r"\X", "(?!ab)", "(?>a|ab
     after=strategies.patterns(),
     texts=st.lists(strategies.text_for_patterns(), min_size=1, max_size=5),
 )
-@examples(1)
+@examples(0.3)
 def test_random_patterns_outside_the_subset(before: str, piece: str, after: str, texts: list[str]) -> None:
     pattern = f"(?:{before}){piece}|{piece}(?:{after})|{after}"
     assume(within_time([pattern], texts))
@@ -764,12 +781,13 @@ def test_unmatched_text_is_an_error_when_all_is_kept(pattern: str, text: str, po
     ]
 
 
+@random_patterns
 @quietly
 @given(
-    steps=strategies.steps(st.one_of(strategies.patterns(), st.sampled_from(SIMPLE))),
+    steps=strategies.steps(st.sampled_from(SIMPLE)),
     text=strategies.text_for_patterns(),
 )
-@examples(0.5)
+@examples(0.2)
 def test_sequences_leave_nothing_unmatched(steps: list[Step], text: str) -> None:
     """What "removed" removes is meant to go."""
     assume(within_time([step[0] for step in steps], [text]))

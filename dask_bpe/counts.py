@@ -38,6 +38,7 @@ class PretokenCounts:
     special_tokens : the texts that were cut out, in the order given.
     n_bytes, n_documents, n_invalid : bytes and documents of the text, and the invalid UTF-8 sequences that
         were replaced or dropped in it.
+    n_unmatched : bytes of the text that the pattern leaves unmatched: they are in no pre-token.
     """
 
     strings: Ragged
@@ -48,6 +49,7 @@ class PretokenCounts:
     n_bytes: int = 0
     n_documents: int = 0
     n_invalid: int = 0
+    n_unmatched: int = 0
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -76,8 +78,8 @@ class PretokenCounts:
     def _rules(self) -> tuple[Any, ...]:
         return get_pattern(self.pattern), self.special_tokens
 
-    def _totals(self) -> tuple[int, int, int]:
-        return self.n_bytes, self.n_documents, self.n_invalid
+    def _totals(self) -> tuple[int, int, int, int]:
+        return self.n_bytes, self.n_documents, self.n_invalid, self.n_unmatched
 
     @classmethod
     def from_mapping(
@@ -155,10 +157,10 @@ class PretokenCounts:
             raise ValueError("the order of first occurrence is not 0, 1, 2 ...")
         if not np.array_equal(_sorted_order(strings), np.arange(len(strings))):
             raise ValueError("the pre-tokens are not in order")
-        n_bytes, n_documents, n_invalid = (whole_number("a total", total, 0) for total in about["totals"])
+        n_bytes, n_documents, n_invalid, n_unmatched = (whole_number("a total", n, 0) for n in about["totals"])
         specials = SpecialTokens(about["special_tokens"]).tokens
         pattern = pattern_from_json(about["pattern"])
-        return cls(strings, counts, first, pattern, specials, n_bytes, n_documents, n_invalid)
+        return cls(strings, counts, first, pattern, specials, n_bytes, n_documents, n_invalid, n_unmatched)
 
     def ranked(self) -> PretokenCounts:
         """The same counts with `first` numbered 0, 1, 2 ...: what depends on no position in any file."""
@@ -218,6 +220,7 @@ def combine(parts: Iterable[PretokenCounts]) -> PretokenCounts:
         n_bytes=totals[0],
         n_documents=totals[1],
         n_invalid=totals[2],
+        n_unmatched=totals[3],
     )
 
 
@@ -237,11 +240,13 @@ class CountTable:
         self._offsets = np.zeros(1 << 12, np.int64)
         self._used = np.zeros(3, np.int64)
         self._keys = np.empty(3 * kernels.BATCH, np.uint64)
+        self.n_unmatched = 0
 
     def add_segments(self, text: npt.NDArray[np.uint8], segments: Int64s, scanner: Scanner, origin: int) -> None:
         """Cut segments of text and count their pre-tokens. segments : int64[2, n]; `origin` is where in the
-        corpus ``text[0]`` stands."""
+        corpus ``text[0]`` stands. `n_unmatched` grows by the bytes that the pattern leaves unmatched."""
         cursor = np.zeros(1, np.int64)
+        unmatched_before = scanner.n_unmatched
         for batch in scanner.scan(text, segments):
             spans = batch.spans[:, : batch.n_spans]
             cursor[0] = 0
@@ -252,6 +257,7 @@ class CountTable:
                 at = int(cursor[0])
                 part = spans[:, at : at + kernels.BATCH]
                 self._grow(part.shape[1], int((part[1] - part[0]).sum()))
+        self.n_unmatched += scanner.n_unmatched - unmatched_before
 
     def add_strings(self, strings: Ragged, counts: Int64s, first: Int64s) -> None:
         """Add distinct strings with their counts and first positions."""

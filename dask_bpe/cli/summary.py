@@ -45,7 +45,10 @@ def of_training(tokenizer: Tokenizer, out: str, measured: Mapping[str, float]) -
             "text",
             f"{report.n_bytes / 1e6:,.1f} MB, {report.n_documents:,} documents{_invalid(report.n_invalid)}",
         ),
-        ("pre-tokens", f"{report.n_pretokens:,}, {report.n_distinct:,} of them distinct"),
+        (
+            "pre-tokens",
+            f"{report.n_pretokens:,}, {report.n_distinct:,} of them distinct{_unmatched(report.n_unmatched)}",
+        ),
         ("merges", f"{report.n_merges:,} (stopped: {report.stop})"),
     ]
     speeds = {"counting": f", {_speed(report.n_bytes, seconds.get('counting'))}"}
@@ -62,6 +65,7 @@ def of_training(tokenizer: Tokenizer, out: str, measured: Mapping[str, float]) -
         "bytes": report.n_bytes,
         "documents": report.n_documents,
         "invalid": report.n_invalid,
+        "unmatched_bytes": report.n_unmatched,
         "pretokens": report.n_pretokens,
         "distinct_pretokens": report.n_distinct,
         "merges": report.n_merges,
@@ -174,6 +178,10 @@ def of_corpus(corpus: TokenCorpus, verified: bool) -> Summary:
         "verified": verified,
     }
     return Summary(f"{corpus.path}: an encoded corpus", rows, facts)
+
+
+def _unmatched(count: int) -> str:
+    return f"; {count:,} bytes that the pattern leaves unmatched, so their text cannot be encoded" if count else ""
 
 
 def _invalid(sequences: int) -> str:

@@ -141,6 +141,7 @@ def _freeze(table: CountTable, reading: Reading, n_bytes: int, n_documents: int,
         n_bytes=n_bytes,
         n_documents=n_documents,
         n_invalid=n_invalid,
+        n_unmatched=table.n_unmatched,
     )
 
 

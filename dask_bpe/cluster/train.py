@@ -29,7 +29,8 @@ class TrainingReport:
 
     Attributes
     ----------
-    n_bytes, n_documents, n_invalid : the text: bytes, documents, invalid UTF-8 sequences mended.
+    n_bytes, n_documents, n_invalid, n_unmatched : the text: bytes, documents, invalid UTF-8 sequences mended, bytes
+        that the pattern leaves unmatched (text with such bytes cannot be encoded).
     n_pretokens, n_distinct : pre-tokens in the text, and distinct ones.
     n_merges : merges made.
     seconds : by stage: "counting" (absent when counts were given) and "merging".
@@ -42,6 +43,7 @@ class TrainingReport:
     n_bytes: int
     n_documents: int
     n_invalid: int
+    n_unmatched: int
     n_pretokens: int
     n_distinct: int
     n_merges: int
@@ -128,6 +130,7 @@ def train(
         n_bytes=counts.n_bytes,
         n_documents=counts.n_documents,
         n_invalid=counts.n_invalid,
+        n_unmatched=counts.n_unmatched,
         n_pretokens=counts.total,
         n_distinct=len(counts),
         n_merges=len(result.log),

@@ -216,58 +216,71 @@ def _run_four(source, shift, byte_classes, table, lanes, steps, marks):
 
 @step
 def _again(source, shift, byte_classes, n_classes, cuts, automata, splits, lanes, lane, marks):
-    """Let the automata cut a lane whose last step is left to them, up to the next certain place."""
+    """Let the automata cut a lane, the last step of which is left to them, up to the next certain place."""
     end = lanes[lane, _END]
     at = lanes[lane, _AT] - 1
     while at < end and not (at > lanes[lane, _CERTAIN] and _is_cut(source, shift, byte_classes, at, cuts, n_classes)):
         at += 1
     _cut_by_automata(source, shift, byte_classes, n_classes, automata, splits, lanes[lane, _CERTAIN], at, marks)
-    lanes[lane, _AT], lanes[lane, _ROW], lanes[lane, _CERTAIN], lanes[lane, _TAIL] = at, 0, at, 0
+    lanes[lane, _AT], lanes[lane, _ROW], lanes[lane, _CERTAIN] = at, 0, at
 
 
 @step
-def _cut_by_table(source, shift, byte_classes, n_classes, table, cuts, automata, splits, size, lanes, marks):
-    """Mark the pieces of a block of `size` bytes by running the table in four lanes."""
+def _begin_lanes(source, shift, byte_classes, n_classes, cuts, size, n_lanes, lanes):
+    """Divide a block between the lanes, at certain places."""
     begin = np.int64(0)
     for lane in range(_LANES):
         end = size
-        if lane < _LANES - 1:
-            end = begin
-            if size > _SHORT:
-                end = min(max(size * (lane + 1) // _LANES, begin + 1), size)
-                while end < size and not _is_cut(source, shift, byte_classes, end, cuts, n_classes):
-                    end += 1
+        if lane < n_lanes - 1:
+            end = min(max(size * (lane + 1) // n_lanes, begin + 1), size)
+            while end < size and not _is_cut(source, shift, byte_classes, end, cuts, n_classes):
+                end += 1
         lanes[lane, _AT], lanes[lane, _END], lanes[lane, _ROW] = begin, end, 0
         lanes[lane, _CERTAIN], lanes[lane, _TAIL] = begin, 0
         begin = end
+
+
+@step
+def _end_of_lane(table, n_classes, lanes, lane):
+    """Read the end of the text where a lane ends, as which a certain place counts."""
+    if lanes[lane, _AT] == lanes[lane, _END] and lanes[lane, _ROW] != 0:
+        tail = np.int64(table[lanes[lane, _ROW] + n_classes] & np.uint32(255))
+        if tail & AGAIN:
+            lanes[lane, _AT], lanes[lane, _ROW] = lanes[lane, _END] + 1, 0
+        else:
+            lanes[lane, _TAIL] = tail
+
+
+@step
+def _cut(source, shift, byte_classes, n_classes, table, cuts, automata, splits, size, lanes, marks):
+    """Mark the pieces of a block of `size` bytes."""
+    n_lanes = _LANES if size > _SHORT and table.size > 0 else 1
+    _begin_lanes(source, shift, byte_classes, n_classes, cuts, size, n_lanes, lanes)
+    if table.size == 0:
+        lanes[0, _AT] = size + 1  # the first step is the automata's, and the last
     while True:
-        steps = size
-        for lane in range(_LANES):
-            steps = min(steps, lanes[lane, _END] - lanes[lane, _AT])
-        if steps < 16:
+        steps, lane = size, -1
+        for k in range(_LANES):
+            left = lanes[k, _END] - lanes[k, _AT]
+            steps = min(steps, left)
+            if left != 0:
+                lane = k
+        if steps >= 16:
+            _run_four(source, shift, byte_classes, table, lanes, steps, marks)
+        elif lane < 0:
             break
-        _run_four(source, shift, byte_classes, table, lanes, steps, marks)
-        for lane in range(_LANES):
-            if marks[lanes[lane, _AT] - 1] & AGAIN:
-                _again(source, shift, byte_classes, n_classes, cuts, automata, splits, lanes, lane, marks)
-    for lane in range(_LANES):
-        while lanes[lane, _AT] < lanes[lane, _END]:
+        elif table.size > 0:
             _run(source, shift, byte_classes, table, lanes, lane, lanes[lane, _END] - lanes[lane, _AT], marks)
-            if marks[lanes[lane, _AT] - 1] & AGAIN:
-                _again(source, shift, byte_classes, n_classes, cuts, automata, splits, lanes, lane, marks)
-        if lanes[lane, _ROW] != 0:
-            tail = np.int64(table[lanes[lane, _ROW] + n_classes] & np.uint32(255))
-            if tail & AGAIN:
-                begin = lanes[lane, _CERTAIN]
-                _cut_by_automata(
-                    source, shift, byte_classes, n_classes, automata, splits, begin, lanes[lane, _END], marks
-                )
-            else:
-                lanes[lane, _TAIL] = tail
+        for k in range(_LANES):
+            if table.size > 0:
+                _end_of_lane(table, n_classes, lanes, k)
+            # A lane is in the first row only where it begins, or after a step that is left to the automata.
+            if lanes[k, _ROW] == 0 and lanes[k, _AT] > lanes[k, _CERTAIN]:
+                _again(source, shift, byte_classes, n_classes, cuts, automata, splits, lanes, k, marks)
     for i in range(size, size + PADDING):
         marks[i] = 0
-    for lane in range(_LANES):
-        marks[lanes[lane, _END]] |= np.uint8(lanes[lane, _TAIL])
+    for k in range(_LANES):
+        marks[lanes[k, _END]] |= np.uint8(lanes[k, _TAIL])
 
 
 @inlined
@@ -389,12 +402,8 @@ def scan_table(
                 if stop < 0:
                     return found if found > 0 else ENLARGE
                 source, shift, read = (classes_inside, 0, SAME) if through else (text, start, byte_classes)
-                if table.size > 0:
-                    _cut_by_table(
-                        source, shift, read, n_classes, table, cuts, automata, splits, stop - start, lanes, marks
-                    )
-                else:
-                    _cut_by_automata(source, shift, read, n_classes, automata, splits, 0, stop - start, marks)
+                size = stop - start
+                _cut(source, shift, read, n_classes, table, cuts, automata, splits, size, lanes, marks)
                 cursor[2], cursor[3] = stop, 0
             size = cursor[2] - start
             if table.size > 0:
@@ -408,41 +417,3 @@ def scan_table(
         cursor[0] += 1
         cursor[1] = 0
     return found
-
-
-@inlined
-def _class_before(text, at, classes):
-    """Class of the character that ends at `at`, -1 where that is not valid UTF-8."""
-    lead = at - 1
-    while lead > 0 and lead > at - 4 and (text[lead] & np.uint8(0xC0)) == np.uint8(0x80):
-        lead -= 1
-    point, length = code_point(text, lead, at)
-    return np.int64(classes[point]) if point >= 0 and lead + length == at else np.int64(-1)
-
-
-@inlined
-def _is_certain(text, at, classes, n_classes, cuts):
-    """Whether text may be cut at `at`. Characters on both sides must be valid."""
-    point, _ = code_point(text, at, text.size)
-    if point < 0:
-        return False
-    before = _class_before(text, at, classes)
-    return before >= 0 and cuts[before * n_classes + np.int64(classes[point])] != 0
-
-
-@kernel(i64, text_type, i64, i64, text_type, i64, text_type)
-def first_certain_cut(text, start, stop, classes, n_classes, cuts):
-    """The first position of ``start..stop - 1`` where the text may be cut, -1 if there is none."""
-    for at in range(max(start, 1), min(stop, text.size)):
-        if _is_certain(text, at, classes, n_classes, cuts):
-            return at
-    return -1
-
-
-@kernel(i64, text_type, text_type, i64, text_type)
-def last_certain_cut(text, classes, n_classes, cuts):
-    """The last position in `text` where it may be cut, -1 if there is none."""
-    for at in range(text.size - 1, 0, -1):
-        if _is_certain(text, at, classes, n_classes, cuts):
-            return at
-    return -1

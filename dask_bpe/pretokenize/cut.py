@@ -45,7 +45,7 @@ def last_safe_cut(text: Text, pattern: Pattern) -> int:
     tables = _tables(pattern)
     if tables is None:
         return 0
-    from dask_bpe.kernels.transduce import last_certain_cut
+    from dask_bpe.kernels.cut import last_certain_cut
 
     return max(int(last_certain_cut(text, tables.classes, tables.n_classes, tables.cuts)), 0)
 
@@ -138,7 +138,7 @@ class Cutter:
         tables = _tables(self.pattern)
         if tables is None:
             return None
-        from dask_bpe.kernels.transduce import first_certain_cut
+        from dask_bpe.kernels.cut import first_certain_cut
 
         start, width = position, _WINDOW
         while start < self.size:

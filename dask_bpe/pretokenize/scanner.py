@@ -60,16 +60,16 @@ class Scanner:
         self._ready = False
         self._spans = np.empty((2, CAPACITY), np.int64)
         self._cursor = np.zeros(7, np.int64)
-        self._n_refused = 0
+        self._n_unmatched = 0
         self._scratch = np.empty(64, np.uint8)
         self._words = np.empty(9, np.uint64)
         self._lanes = np.empty((4, 5), np.int64)
         self._inside, self._marks = np.empty(_BLOCK, np.uint8), np.empty(_BLOCK + 128, np.uint8)
 
     @property
-    def n_refused(self) -> int:
+    def n_unmatched(self) -> int:
         """Bytes so far that the pattern left unmatched."""
-        return self._n_refused
+        return self._n_unmatched
 
     def scan(self, text: Text, segments: Int64s) -> Iterator[Batch]:
         """Cut each segment ``text[segments[0, k]:segments[1, k]]`` on its own. segments : int64[2, n].
@@ -139,7 +139,7 @@ class Scanner:
                 raise _unmatched(start - int(segments[0, segment]), _decode(text[start:end]))
             yield Batch(self._spans, count, first, last, stops)
             first = last
-        self._n_refused += int(cursor[4])
+        self._n_unmatched += int(cursor[4])
         if len(self._inside) > _MOST_KEPT:
             self._inside, self._marks = self._inside[:_BLOCK].copy(), self._marks[: _BLOCK + PADDING].copy()
 
@@ -177,7 +177,7 @@ class Scanner:
             if piece.refused:
                 if self._keep_all:
                     raise _unmatched(at - start, part)
-                self._n_refused += width
+                self._n_unmatched += width
             if not piece.dropped:
                 yield at, at + width
             at += width

@@ -16,6 +16,7 @@ does not take them and gets U+FFFD.
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import os
 import random
@@ -167,10 +168,9 @@ def pieces(text: str) -> Iterator[str]:
 def prefix(path: Path, n_bytes: int) -> Iterator[str]:
     """The first bytes of a file, in pieces."""
     with path.open("rb") as file:
-        data = file.read(n_bytes)
-    if len(data) == n_bytes and b"\n" in data:
-        data = data[: data.rindex(b"\n") + 1]
-    return pieces(data.decode("utf-8", "replace"))
+        # A decoder that is not told of the end holds back a character that was cut.
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(file.read(n_bytes))
+    return pieces(text)
 
 
 def ugly(path: Path) -> Iterator[str]:

@@ -23,6 +23,7 @@ from reference import NAMED, Step
 from strategies import CODE_POINTS, examples
 from test_pretokenize import counted
 
+import dask_bpe
 from dask_bpe.errors import InputError, PatternError, PatternWarning
 from dask_bpe.pretokenize import Scanner, SpecialTokens, Split, cut, get_pattern
 from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
@@ -818,3 +819,17 @@ def test_a_step_of_matches_refuses_what_it_does_not_match() -> None:
 def test_named_patterns_keep_all_text(name: str, text: str) -> None:
     spans, _ = scanned(name, [text.encode()], keep_all=True)
     assert b"".join(text.encode()[start:end] for start, end in spans.T.tolist()) == text.encode()
+
+
+def test_text_that_is_left_unmatched_is_reported() -> None:
+    """Its bytes are counted wherever they stand, whether the pattern is compiled or not, and through every sum."""
+    texts = ["ab12é", "中文 a", "b\u3000"]
+    for pattern in (r"\p{Ll}+", r"(?<!x)\p{Ll}+"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PatternWarning)
+            counts = dask_bpe.count_pretokens(iter(texts), pattern=pattern)
+            assert counts.n_unmatched == len(b"12" + "中文 ".encode() + "\u3000".encode())
+            assert (counts + counts).n_unmatched == 2 * counts.n_unmatched
+            assert dask_bpe.train(counts, 260).training.n_unmatched == counts.n_unmatched
+    removed = dask_bpe.count_pretokens(iter(texts), pattern=[Split(r"\p{N}", "removed")])
+    assert removed.n_unmatched == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,9 @@ import click
 if TYPE_CHECKING:
     from dask_bpe import EncodeReport, Tokenizer
     from dask_bpe.io.reader import TokenCorpus
+
+# Special tokens that are named.
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
             "size",
             f"{len(vocabulary):,} ids: {len(vocabulary.merges):,} merges, {len(specials)} special tokens",
         ),
-        ("special tokens", ", ".join(f"{text} = {index}" for text, index in specials.items()) or "none"),
+        ("special tokens", _named(specials)),
         ("pattern", pattern if isinstance(pattern, str) else json.dumps(pattern) if pattern else "none"),
         ("ties", vocabulary.ties),
         ("id type", str(vocabulary.dtype)),
@@ -178,6 +182,13 @@ def of_corpus(corpus: TokenCorpus, verified: bool) -> Summary:
         "verified": verified,
     }
     return Summary(f"{corpus.path}: an encoded corpus", rows, facts)
+
+
+def _named(special_tokens: Mapping[str, int]) -> str:
+    """The first special tokens and their ids; published vocabularies have hundreds."""
+    shown = [f"{text} = {index}" for text, index in islice(special_tokens.items(), _SHOWN)]
+    more = len(special_tokens) - len(shown)
+    return ", ".join(shown + [f"and {more:,} more"] * (more > 0)) or "none"
 
 
 def _unmatched(count: int) -> str:

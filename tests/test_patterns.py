@@ -499,7 +499,7 @@ def within_time(expressions: Iterable[str], texts: Iterable[str]) -> bool:
 
 @random_patterns
 @given(pattern=strategies.patterns(), texts=st.lists(strategies.text_for_patterns(), min_size=1, max_size=8))
-@examples(0.15)
+@examples(0.1)
 def test_random_patterns_cut_any_text(pattern: str, texts: list[str]) -> None:
     """All of them are in the subset that is compiled; but some take too many states."""
     assume(within_time([pattern], texts))

@@ -35,18 +35,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_python_example_prints_what_it_says(folder: Path) -> None:
-    (example,) = blocks("python")
+def test_the_python_examples_print_what_they_say(folder: Path) -> None:
     (folder / "dask_bpe").rename(folder / "text")  # not to be mistaken for the package
-    code = example.replace("dask_bpe/data/", "text/data/")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == re.findall(r"^# (.*)", example, re.MULTILINE)
+    for example in blocks("python"):
+        code = example.replace("dask_bpe/data/", "text/data/")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines() == re.findall(r"^# (.*)", example, re.MULTILINE)
 
 
 def test_the_commands_run(folder: Path) -> None:
     commands = re.findall(r"^\$ dask-bpe (.*)", "".join(blocks("console")), re.MULTILINE)
-    assert len(commands) == 4
+    assert len(commands) == 5
     for command in commands:
         result = CliRunner().invoke(main, shlex.split(command.replace("32000", "2000")))
         assert result.exit_code == 0, f"{command}: {result.output}"

@@ -32,6 +32,7 @@ from dask_bpe.interchange.gpt2 import BYTE_OF_CHARACTER
 from dask_bpe.interchange.normal_forms import meets
 from dask_bpe.interchange.punctuation import PUNCTUATION
 from dask_bpe.pretokenize import PATTERNS, Split
+from dask_bpe.pretokenize.syntax import may_be_empty
 from dask_bpe.vocabulary import Vocabulary, read_file
 
 FILE_NAME = "tokenizer.json"
@@ -404,6 +405,8 @@ def _split(step: Json, kind: str) -> Split:
             expression = re.escape(text) if given == "String" else dialects.read_pattern(text, "oniguruma")
         except VocabularyError as error:
             raise _refused("pre_tokenizer Split", str(error)) from None
+        if may_be_empty(expression):
+            raise _refused("pre_tokenizer Split", f"{text!r} may match the empty string, where it would cut too")
         return Split(expression, _behavior(step, kind), bool(step.get("invert")))
     if kind == "Digits":
         return Split(r"\p{N}", "isolated" if step.get("individual_digits") else "contiguous")

@@ -24,7 +24,7 @@ from dask_bpe.pretokenize.syntax import Ahead, Chars, Choice, Concat, Node, Repe
 # What has ended at a place: nothing, a match, an unmatched character.
 NOTHING, MATCHED, UNMATCHED = 0, 1, 2
 DEAD = -1
-_MOST_STATES = 1000
+_MOST_STATES = 500
 
 
 def questions(node: Node) -> Iterator[str]:

@@ -87,12 +87,16 @@ def _divide(questions: tuple[str, ...]) -> _Runs:
     return _Runs(edges, which.ravel().astype(np.int64), members)
 
 
+@lru_cache(maxsize=1)
+def _everything() -> str:
+    return "".join(map(chr, range(_N_CODE_POINTS)))
+
+
 @lru_cache(maxsize=1024)
 def _ask(question: str) -> npt.NDArray[np.int64]:
     """Where the runs of code points for which the answer is yes begin and end, one after the other."""
-    everything = "".join(map(chr, range(_N_CODE_POINTS)))
     # Without the quantifier there would be a match per code point.
-    runs = regex.finditer(f"(?:{_unversioned(question)})+", everything, _version(question))
+    runs = regex.finditer(f"(?:{_unversioned(question)})+", _everything(), _version(question))
     return np.array([edge for run in runs for edge in run.span()], np.int64)
 
 

@@ -90,6 +90,14 @@ def nullable(node: Node) -> bool:
             return least == 0 or nullable(item)
 
 
+def may_be_empty(pattern: str) -> bool:
+    """Whether a pattern may match the empty string in some text; of what is not parsed, whether it does in an empty one."""
+    try:
+        return nullable(parse(pattern))
+    except Unsupported:
+        return regex.fullmatch(pattern, "") is not None
+
+
 class _Parser:
     """Recursive descent. `_ignore_case` and `_dot_all` are the flags at the place that is being read."""
 

@@ -91,7 +91,7 @@ def nullable(node: Node) -> bool:
 
 
 def may_be_empty(pattern: str) -> bool:
-    """Whether a pattern may match the empty string in some text; of what is not parsed, whether it does in an empty one."""
+    """Whether a pattern may match the empty string; of what is not parsed, whether it does so in an empty text."""
     try:
         return nullable(parse(pattern))
     except Unsupported:

@@ -36,21 +36,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dask_bpe.consistency import (
+    Template,
+    check_bytes,
+    check_merges,
+    check_special_tokens,
+    check_tokens,
+    checked_divisions,
+    checked_template,
+    no_bytes,
+    shown,
+)
 from dask_bpe.errors import ParameterError, VocabularyError
 from dask_bpe.io import paths
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.normalizer import checked_steps
 from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
-from dask_bpe.ragged import Ragged
 
 FORMAT = "dask_bpe.vocabulary"
 # A file has the lowest version that says all: plain vocabularies are read by every release.
 PLAIN_VERSION, VERSION = 1, 2
 TIE_RULES = ("bytes", "ids", "huggingface", "first")
 RANKS = ("merges", "tokens")
-
-Template = tuple[tuple[int, ...], tuple[int, ...]]
 
 # A larger id is taken for a mistake: every id below it costs memory, be it a token or not.
 _LARGEST_ID = (1 << 26) - 1
@@ -124,17 +132,17 @@ class Vocabulary:
             raise ParameterError(f"ranks is {self.ranks!r}: {' or '.join(map(repr, RANKS))} was expected")
         if not isinstance(self.whole_tokens, bool):
             raise ParameterError(f"whole_tokens is {self.whole_tokens!r}: True or False was expected")
-        _check_tokens(self.tokens)
+        check_tokens(self.tokens)
         if self.ranks == "tokens":
-            merges = _checked_divisions(self.tokens, self.special_tokens, merges)
+            merges = checked_divisions(self.tokens, self.special_tokens, merges)
         else:
-            _check_merges(self.tokens, merges)
+            check_merges(self.tokens, merges)
         merges.flags.writeable = False
         self._set("merges", merges)
         specials = SpecialTokens(tuple(self.special_tokens), self.added_rules)
-        _check_special_tokens(self.tokens, self.special_tokens, specials)
+        check_special_tokens(self.tokens, self.special_tokens, specials)
         self._set("added_rules", MappingProxyType(dict(specials.rules)))
-        self._set("template", _checked_template(self.template, self.tokens))
+        self._set("template", checked_template(self.template, self.tokens))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -194,14 +202,14 @@ class Vocabulary:
             index = _as_id(rank, token)
             if index in tokens:
                 raise VocabularyError(
-                    f"rank {index} is given to {_shown(tokens[index])} and to {_shown(token)}: each needs its own"
+                    f"rank {index} is given to {shown(tokens[index])} and to {shown(token)}: each needs its own"
                 )
             tokens[index] = token
         for text, special in special_tokens.items():
             index = _as_id(special, text)
             if index in tokens:
                 raise VocabularyError(
-                    f"special token {text!r} has id {index}, which is the rank of {_shown(tokens[index])}: "
+                    f"special token {text!r} has id {index}, which is the rank of {shown(tokens[index])}: "
                     "leave one of them out, or give it an id of its own"
                 )
         spelled = tuple(_with_gaps(_with_specials(tokens, special_tokens)))
@@ -433,7 +441,7 @@ def _with_gaps(vocab: Mapping[int, bytes]) -> list[bytes]:
     tokens = [b""] * (max((_as_id(index, token) for index, token in vocab.items()), default=-1) + 1)
     for index, token in vocab.items():
         if not isinstance(token, bytes) or not token:
-            raise _no_bytes(index, token)
+            raise no_bytes(index, token)
         tokens[index] = token
     return tokens
 
@@ -486,7 +494,7 @@ def _contiguous(vocab: Mapping[int, bytes]) -> list[bytes]:
             f"the {len(vocab)} ids must be the integers 0 to {len(vocab) - 1}"
         )
     tokens = [vocab[index] for index in ids]
-    _check_bytes(tokens)
+    check_bytes(tokens)
     return tokens
 
 
@@ -503,124 +511,9 @@ def _merge_ids(lowest: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]
         )
         unknown = next(token for token in (left, right, left + right) if token not in lowest)
         raise VocabularyError(
-            f"merge {rank} joins {_shown(left)} and {_shown(right)}, and no id spells {_shown(unknown)}"
+            f"merge {rank} joins {shown(left)} and {shown(right)}, and no id spells {shown(unknown)}"
         ) from None
     return np.array([lefts, rights, products], np.int32).T
-
-
-def _shown(token: bytes) -> str:
-    return repr(token) if len(token) <= 40 else f"{token[:40]!r}... of {len(token)} bytes"
-
-
-def _check_bytes(tokens: Sequence[bytes]) -> None:
-    for index, token in enumerate(tokens):
-        if not isinstance(token, bytes) or not token:
-            raise _no_bytes(index, token)
-
-
-def _no_bytes(index: int, token: object) -> VocabularyError:
-    return VocabularyError(f"id {index} has {str(token)[:40]!r} where one byte or more was expected")
-
-
-def _check_tokens(tokens: tuple[bytes, ...]) -> None:
-    for index, token in enumerate(tokens):
-        if not isinstance(token, bytes):
-            raise _no_bytes(index, token)
-    if tokens and not tokens[-1]:
-        raise _no_bytes(len(tokens) - 1, b"")
-    missing = set(range(256)).difference(token[0] for token in tokens if len(token) == 1)
-    if missing:
-        raise VocabularyError(
-            f"{len(missing)} of the 256 single bytes have no id, 0x{min(missing):02x} among them; "
-            "every byte needs one, or some text could not be encoded"
-        )
-
-
-def _check_merges(tokens: tuple[bytes, ...], merges: npt.NDArray[np.int32]) -> None:
-    outside = np.flatnonzero(((merges < 0) | (merges >= len(tokens))).any(axis=1))
-    if outside.size:
-        rank = int(outside[0])
-        raise VocabularyError(f"merge {rank} is {merges[rank].tolist()}, and ids end at {len(tokens) - 1}")
-    # Equal lengths row by row, then equal bytes all in one: a tenth of the time of comparing row by row.
-    ragged = Ragged.from_list(tokens)
-    lengths = np.diff(ragged.offsets)[merges]
-    if lengths.all() and (lengths[:, 0] + lengths[:, 1] == lengths[:, 2]).all():
-        parts, products = _joined(ragged, merges[:, :2].ravel()), _joined(ragged, merges[:, 2])
-        if np.array_equal(parts, products):
-            return
-    for rank, (left, right, product) in enumerate(merges.tolist()):
-        gap = next((index for index in (left, right, product) if not tokens[index]), None)
-        if gap is not None:
-            raise VocabularyError(f"merge {rank} is {[left, right, product]}, and no token has the id {gap}")
-        if tokens[left] + tokens[right] != tokens[product]:
-            raise VocabularyError(
-                f"merge {rank} joins {_shown(tokens[left])} and {_shown(tokens[right])}, "
-                f"and its id {product} spells {_shown(tokens[product])}"
-            )
-
-
-def _joined(ragged: Ragged, indices: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-    starts, stops = ragged.offsets[indices], ragged.offsets[indices + 1]
-    ends = np.cumsum(stops - starts)
-    places = np.repeat(stops - ends, stops - starts)
-    places += np.arange(len(places))
-    return ragged.values[places]
-
-
-def _checked_divisions(
-    tokens: tuple[bytes, ...], special_tokens: Mapping[str, int], given: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int32]:
-    """All ways to divide a token into two, special tokens left aside. int32[m, 3]: left, right, the token.
-
-    Raises VocabularyError when two tokens spell the same, or when `given` is neither empty nor these.
-    """
-    reserved = set(special_tokens.values())
-    ids: dict[bytes, int] = {}
-    for index, token in enumerate(tokens):
-        if token and index not in reserved and ids.setdefault(token, index) != index:
-            raise VocabularyError(
-                f"ids {ids[token]} and {index} both spell {_shown(token)}: where ranks are those of tokens, "
-                "a token has one id"
-            )
-    missing = next((byte for byte in range(256) if bytes([byte]) not in ids), None)
-    if missing is not None:
-        raise VocabularyError(f"the byte 0x{missing:02x} has no id but that of a special token; every byte needs one")
-    rows: list[int] = []
-    find = ids.get
-    for token, index in ids.items():
-        for place in range(1, len(token)):
-            # The right part first: at the first place there always is a left one.
-            right = find(token[place:])
-            if right is not None and (left := find(token[:place])) is not None:
-                rows += (left, right, index)
-    merges = np.array(rows, np.int32).reshape(-1, 3)
-    if given.size and not np.array_equal(given, merges):
-        raise VocabularyError(
-            f"{len(given)} merges were given, and the tokens have {len(merges)} other ones: "
-            "where ranks are those of tokens, leave the merges out"
-        )
-    return merges
-
-
-def _check_special_tokens(
-    tokens: tuple[bytes, ...], special_tokens: Mapping[str, int], specials: SpecialTokens
-) -> None:
-    for (text, index), token in zip(special_tokens.items(), specials.encoded, strict=True):
-        if not 0 <= index < len(tokens) or tokens[index] != token:
-            raise VocabularyError(f"special token {text!r} has id {index}, which does not spell it")
-
-
-def _checked_template(template: Any, tokens: tuple[bytes, ...]) -> Template:
-    try:
-        before, after = (tuple(operator.index(index) for index in ids) for ids in template)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"template is {template!r}: two sequences of ids were expected, those before and after a text"
-        ) from None
-    for index in (*before, *after):
-        if not 0 <= index < len(tokens) or not tokens[index]:
-            raise VocabularyError(f"the template names id {index}, and no token has it")
-    return before, after
 
 
 # In the order in which they stand in a file.

@@ -2,6 +2,7 @@
 
     scripts/bench --text english.txt --vocab gpt2/ --megabytes 150 --json figures.json
     scripts/bench --text english.txt --vocab gpt2/ --quick
+    scripts/bench --patterns english.txt multilingual.txt code.txt --vocab gpt2/ --megabytes 20
 
 Every contestant works in a fresh process (`bench_peers.py`), on the same prefix of the text, cut where a
 document ends. After a warm-up of each they take turns, run by run. `--vocab` is a folder with GPT-2's
@@ -26,6 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import bench_patterns
 import bench_report
 from bench_peers import CONTESTANTS, DONE, READ_BYTES, SEPARATOR, Task
 
@@ -216,7 +218,10 @@ def say(line: str) -> None:
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", type=Path, required=True, help="a text file of documents ended by <|endoftext|>")
+    parser.add_argument("--text", type=Path, help="a text file of documents ended by <|endoftext|>")
+    parser.add_argument(
+        "--patterns", nargs="+", type=Path, metavar="TEXT", help="measure every split pattern on these texts instead"
+    )
     parser.add_argument("--vocab", type=Path, help="folder with GPT-2's vocabulary (all jobs but train need it)")
     parser.add_argument("--megabytes", type=int, default=150, help="use a prefix of this size (150)")
     parser.add_argument("--vocab-size", type=int, default=32_000, help="ids to train (32000)")
@@ -239,6 +244,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         options.vocab_size = min(options.vocab_size, 8000)
         options.runs = min(options.runs, 2)
         options.memory_megabytes = [50]
+    if (options.text is None) == (options.patterns is None):
+        parser.error("either --text or --patterns is needed")
     if options.vocab is None and options.jobs != ["train"]:
         parser.error("--vocab is needed for every job but train")
     return options
@@ -247,6 +254,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     """Measure and report."""
     options = parse()
+    if options.patterns:
+        bench_patterns.run(options)
+        return
     with tempfile.TemporaryDirectory(dir=options.work, prefix="bench-") as name:
         folder = Path(name)
         bench = Bench(options, folder)

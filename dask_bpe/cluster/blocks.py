@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
@@ -136,6 +136,12 @@ def _character_start(path: str, position: int) -> int:
     return position
 
 
+@lru_cache(maxsize=8)
+def _specials(tokens: tuple[str, ...], rules: tuple[tuple[str, frozenset[str]], ...]) -> SpecialTokens:
+    """The special tokens of all blocks of a job: with hundreds of them, making them takes longer than a block."""
+    return SpecialTokens(tokens, dict(rules))
+
+
 def load(block: Block, reading: Reading) -> Content:
     """Read a block and take it apart. It may be empty: all of it then belongs to its neighbours.
 
@@ -144,7 +150,7 @@ def load(block: Block, reading: Reading) -> Content:
     InputError
         For invalid UTF-8 under ``errors="strict"``, naming file and byte.
     """
-    specials = SpecialTokens(reading.special_tokens, dict(reading.rules))
+    specials = _specials(reading.special_tokens, reading.rules)
     cutter = Cutter(
         partial(read_range, block.path),
         block.size,

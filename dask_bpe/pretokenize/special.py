@@ -147,15 +147,13 @@ class SpecialTokens:
         With `edges`, the two ends of an occurrence count too.
         """
         change = np.zeros(len(text) + 2, np.int64)
+        data = text.tobytes()
         for token in self.encoded:
-            n = len(text) - len(token) + 1
-            if n > 0:
-                found = np.ones(n, np.bool_)
-                for offset, byte in enumerate(token):
-                    found &= text[offset : offset + n] == byte
-                at = np.flatnonzero(found)
+            at = data.find(token)
+            while at >= 0:
                 change[at + (0 if edges else 1)] += 1
                 change[at + len(token) + (1 if edges else 0)] -= 1
+                at = data.find(token, at + 1)
         return np.cumsum(change[:-1]) > 0
 
 

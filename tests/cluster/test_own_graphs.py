@@ -30,6 +30,10 @@ def work(text: str, tokenizer: Tokenizer) -> Met:
     return os.getpid(), id(tokenizer), id(tokenizer.encoder), tokenizer.encode(text)
 
 
+# The processes of the cluster cannot import the tests: what seems to be of the main program is sent by value.
+work.__module__ = "__main__"
+
+
 def assert_one_per_process(met: Any, tokenizer: Tokenizer) -> None:
     found = list(met)
     assert [ids for *_, ids in found] == [tokenizer.encode(text) for text in TEXTS]

@@ -199,14 +199,14 @@ class Vocabulary:
         """
         tokens: dict[int, bytes] = {}
         for token, rank in ranks.items():
-            index = _as_id(rank, token)
+            index = as_id(rank, token)
             if index in tokens:
                 raise VocabularyError(
                     f"rank {index} is given to {shown(tokens[index])} and to {shown(token)}: each needs its own"
                 )
             tokens[index] = token
         for text, special in special_tokens.items():
-            index = _as_id(special, text)
+            index = as_id(special, text)
             if index in tokens:
                 raise VocabularyError(
                     f"special token {text!r} has id {index}, which is the rank of {shown(tokens[index])}: "
@@ -422,7 +422,7 @@ def _pattern_from_json(value: Any) -> PatternSpec:
     return pattern_from_json(value) if isinstance(value, list) else value
 
 
-def _as_id(value: object, whose: object) -> int:
+def as_id(value: object, whose: object) -> int:
     """`value` as an id; VocabularyError, naming the token or the text of the special token, if it is none."""
     if type(value) is int and 0 <= value <= _LARGEST_ID:
         return value
@@ -438,7 +438,7 @@ def _as_id(value: object, whose: object) -> int:
 
 def _with_gaps(vocab: Mapping[int, bytes]) -> list[bytes]:
     """The bytes of ids 0, 1, 2, ... up to the largest, b"" for those that are not in `vocab`."""
-    tokens = [b""] * (max((_as_id(index, token) for index, token in vocab.items()), default=-1) + 1)
+    tokens = [b""] * (max((as_id(index, token) for index, token in vocab.items()), default=-1) + 1)
     for index, token in vocab.items():
         if not isinstance(token, bytes) or not token:
             raise no_bytes(index, token)
@@ -451,7 +451,7 @@ def _with_specials(tokens: Mapping[int, bytes], special_tokens: Mapping[str, int
     checked = SpecialTokens(tuple(special_tokens))
     found = dict(tokens)
     for text, token in zip(checked.tokens, checked.encoded, strict=True):
-        index = _as_id(special_tokens[text], text)
+        index = as_id(special_tokens[text], text)
         found.setdefault(index, token)
     return found
 

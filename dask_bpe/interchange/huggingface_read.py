@@ -33,7 +33,7 @@ from dask_bpe.interchange.normal_forms import meets
 from dask_bpe.interchange.punctuation import PUNCTUATION
 from dask_bpe.pretokenize import PATTERNS, Split
 from dask_bpe.pretokenize.syntax import may_be_empty
-from dask_bpe.vocabulary import Vocabulary, read_file
+from dask_bpe.vocabulary import Vocabulary, as_id, read_file
 
 FILE_NAME = "tokenizer.json"
 _PARTS = (
@@ -226,6 +226,8 @@ def _tokens(
 ) -> list[bytes]:
     """The bytes of ids 0, 1, 2, ..., b"" where there is no token."""
     merging = {index for row in merges for index in row}
+    for text, index in (*ids.items(), *specials.items()):
+        as_id(index, text)  # before there is room made for all ids below it
     tokens = [b""] * (max([*ids.values(), *specials.values()], default=-1) + 1)
     for text, index in ids.items():
         spelled = spelled_bytes(text)

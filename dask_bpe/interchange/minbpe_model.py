@@ -32,7 +32,7 @@ from dask_bpe.interchange.expressible import (
 from dask_bpe.interchange.tiktoken_ranks import pattern_for
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.pretokenize import get_pattern
-from dask_bpe.vocabulary import Vocabulary, read_file
+from dask_bpe.vocabulary import Vocabulary, as_id, read_file
 
 FIRST_LINE = "minbpe v1"
 _NAME = "minbpe"
@@ -73,7 +73,7 @@ def _parsed(text: str) -> Vocabulary:
 
 def _built(lines: list[str], number: int, specials: dict[str, int], pattern: str) -> Vocabulary:
     tokens = {index: bytes([index]) for index in range(256)}
-    rows: list[tuple[int, int, int]] = []
+    merges: dict[tuple[int, int], int] = {}  # of a merge given twice the last one holds, as in minbpe
     for place, line in enumerate(lines, number):
         if not line.strip():
             continue
@@ -85,12 +85,14 @@ def _built(lines: list[str], number: int, specials: dict[str, int], pattern: str
         if max(left, right) >= product:
             raise VocabularyError(f"line {place}: merge {line!r} refers to id {max(left, right)}, which comes later")
         tokens[product] = tokens[left] + tokens[right]
-        rows.append((left, right, product))
+        merges.pop((left, right), None)
+        merges[left, right] = product
     for text, index in specials.items():
         if index in tokens:
             raise VocabularyError(f"special token {text!r} has id {index}, which is that of {tokens[index]!r} too")
-        tokens[index] = text.encode()
+        tokens[as_id(index, text)] = text.encode()
     spelled = [tokens.get(index, b"") for index in range(max(tokens) + 1)]
+    rows = [(left, right, product) for (left, right), product in merges.items()]
     spec = dialects.plain_regex(pattern) if pattern else None
     return Vocabulary(tuple(spelled), np.array(rows, np.int32).reshape(-1, 3), specials, spec, "ids")
 

@@ -1,0 +1,44 @@
+"""Odd vocabulary files: of a merge listed twice the last one holds, as for the libraries; a huge id is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tokenizers
+
+from dask_bpe import Tokenizer
+from dask_bpe.errors import VocabularyError
+
+
+def test_gpt2s_files_give_the_ids_of_hugging_face(gpt2_files: tuple[Path, Path], tmp_path: Path, alice: str) -> None:
+    vocab, merges = gpt2_files
+    lines = merges.read_text(encoding="utf-8").splitlines()
+    repeated = tmp_path / "merges.txt"
+    repeated.write_text("\n".join([*lines, lines[1], ""]), encoding="utf-8")
+    peer = tokenizers.Tokenizer(tokenizers.models.BPE.from_file(str(vocab), str(repeated)))
+    peer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    ids = Tokenizer.from_gpt2(vocab, repeated).encode(alice)
+    assert ids == peer.encode(alice).ids
+    assert ids != Tokenizer.from_gpt2(vocab, merges).encode(alice)
+
+
+def test_minbpe_overwrites_the_first_one(tmp_path: Path) -> None:
+    path = tmp_path / "twice.model"
+    path.write_text("minbpe v1\n\n0\n104 101\n256 108\n104 101\n")
+    assert Tokenizer.from_minbpe(path).encode("hel") == [258, 108]
+
+
+@pytest.mark.parametrize("index", [2**31, 2**32, 2**63])
+def test_a_huge_id_is_refused_before_there_is_room_made_for_it(index: int, tmp_path: Path) -> None:
+    path = tmp_path / "huge.model"
+    path.write_text(f"minbpe v1\n\n1\n<|e|> {index}\n")
+    with pytest.raises(VocabularyError, match="67108863"):
+        Tokenizer.from_minbpe(path)
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    model = {"type": "BPE", "vocab": {text: at for at, text in enumerate(alphabet)} | {"he": index}, "merges": ["h e"]}
+    with pytest.raises(VocabularyError, match="67108863"):
+        Tokenizer.from_huggingface(
+            json.dumps({"model": model, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}})
+        )

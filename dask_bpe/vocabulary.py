@@ -94,7 +94,7 @@ class Vocabulary:
         Whether a pre-token that is a token as a whole becomes it without merging: tiktoken does so, and Hugging
         Face with ``ignore_merges``.
     ranks : str
-        "merges": the rank of a merge is its row. "tokens", the rule of tiktoken: any two neighbours whose bytes
+        "merges": the rank of a merge is its row, the last one if it is there twice. "tokens", the rule of tiktoken: any two neighbours whose bytes
         joined are a token, not a special one, merge; the lowest id first, the leftmost of equal ones. `merges`
         are then all ways to divide a token into two, by its id and the place where it is divided.
 

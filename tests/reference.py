@@ -275,8 +275,11 @@ def vocabulary(
 
 
 def encode_pretoken(pretoken: bytes, trained: Trained) -> list[int]:
-    """Merge the pair of lowest rank, the leftmost of equals, until no merge applies."""
-    ranks = {(left, right): rank for rank, (left, right, _) in reversed(list(enumerate(trained.merges)))}
+    """Merge the pair of lowest rank, the leftmost of equals, until no merge applies.
+
+    The rank of a pair that is listed twice is its last one, as in OpenAI's ``encoder.py`` and Hugging Face's BPE.
+    """
+    ranks = {(left, right): rank for rank, (left, right, _) in enumerate(trained.merges)}
     ids = trained.lowest_ids()
     symbols = [ids[bytes([byte])] for byte in pretoken]
     while True:

@@ -30,6 +30,12 @@ def test_minbpe_overwrites_the_first_one(tmp_path: Path) -> None:
     assert Tokenizer.from_minbpe(path).encode("hel") == [258, 108]
 
 
+def test_merges_given_as_such_are_no_exception() -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"he", 257: b"el"}
+    merges = [(b"h", b"e"), (b"e", b"l"), (b"h", b"e")]
+    assert Tokenizer(vocab, merges).encode("hel") == [ord("h"), 257]
+
+
 @pytest.mark.parametrize("index", [2**31, 2**32, 2**63])
 def test_a_huge_id_is_refused_before_there_is_room_made_for_it(index: int, tmp_path: Path) -> None:
     path = tmp_path / "huge.model"

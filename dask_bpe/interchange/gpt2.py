@@ -103,17 +103,15 @@ def _parse_vocab(data: bytes, special_tokens: Sequence[str]) -> dict[int, bytes]
 
 def _parse_merges(data: bytes) -> list[tuple[bytes, bytes]]:
     lines = [line.removesuffix("\r") for line in data.decode("utf-8").split("\n")]
-    merges: dict[tuple[bytes, bytes], None] = {}  # of a merge given twice the last one holds, as for the libraries
+    merges = []
     for number, line in enumerate(lines, 1):
         if not line or (number == 1 and line.startswith("#version")):
             continue
         parts = line.split(" ")
         if len(parts) != 2:
             raise VocabularyError(f"line {number}: {line[:40]!r} is not two tokens with a space between them")
-        merge = _bytes(parts[0]), _bytes(parts[1])
-        merges.pop(merge, None)
-        merges[merge] = None
-    return list(merges)
+        merges.append((_bytes(parts[0]), _bytes(parts[1])))
+    return merges
 
 
 def _bytes(token: str) -> bytes:

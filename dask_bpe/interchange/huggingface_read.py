@@ -195,7 +195,7 @@ def _merges(model: Json, ids: Mapping[str, int]) -> list[tuple[int, int, int]]:
     given = model["merges"]
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise VocabularyError(f"model.merges is {str(given)[:60]}: a list of pairs was expected")
-    rows: dict[tuple[int, int], int] = {}
+    rows: list[tuple[int, int, int]] = []
     for rank, merge in enumerate(given):
         if isinstance(merge, str):
             if merge.startswith("#version"):
@@ -211,10 +211,8 @@ def _merges(model: Json, ids: Mapping[str, int]) -> list[tuple[int, int, int]]:
                 f"model.merges: merge {rank} joins {left[:40]!r} and {right[:40]!r}, "
                 f"and model.vocab has no {error.args[0][:80]!r}"
             ) from None
-        # Of a pair given twice the last one holds.
-        rows.pop(pair, None)
-        rows[pair] = product
-    return [(left, right, product) for (left, right), product in rows.items()]
+        rows.append((*pair, product))
+    return rows
 
 
 def _tokens(

@@ -73,7 +73,7 @@ def _parsed(text: str) -> Vocabulary:
 
 def _built(lines: list[str], number: int, specials: dict[str, int], pattern: str) -> Vocabulary:
     tokens = {index: bytes([index]) for index in range(256)}
-    merges: dict[tuple[int, int], int] = {}  # of a merge given twice the last one holds, as in minbpe
+    rows: list[tuple[int, int, int]] = []
     for place, line in enumerate(lines, number):
         if not line.strip():
             continue
@@ -85,14 +85,12 @@ def _built(lines: list[str], number: int, specials: dict[str, int], pattern: str
         if max(left, right) >= product:
             raise VocabularyError(f"line {place}: merge {line!r} refers to id {max(left, right)}, which comes later")
         tokens[product] = tokens[left] + tokens[right]
-        merges.pop((left, right), None)
-        merges[left, right] = product
+        rows.append((left, right, product))
     for text, index in specials.items():
         if index in tokens:
             raise VocabularyError(f"special token {text!r} has id {index}, which is that of {tokens[index]!r} too")
         tokens[as_id(index, text)] = text.encode()
     spelled = [tokens.get(index, b"") for index in range(max(tokens) + 1)]
-    rows = [(left, right, product) for (left, right), product in merges.items()]
     spec = dialects.plain_regex(pattern) if pattern else None
     return Vocabulary(tuple(spelled), np.array(rows, np.int32).reshape(-1, 3), specials, spec, "ids")
 

@@ -120,7 +120,9 @@ def check_special_tokens(tokens: tuple[bytes, ...], special_tokens: Mapping[str,
     """Every special token has the id of a token that spells it. `specials` are their texts."""
     for (text, index), token in zip(special_tokens.items(), specials.encoded, strict=True):
         if not 0 <= index < len(tokens) or tokens[index] != token:
-            raise VocabularyError(f"special token {text!r} has id {index}, which does not spell it")
+            other = next((other for other, same in special_tokens.items() if same == index and other != text), None)
+            reason = "which does not spell it" if other is None else f"and so has {other!r}; each needs its own"
+            raise VocabularyError(f"special token {text!r} has id {index}, {reason}")
 
 
 def checked_template(template: Any, tokens: tuple[bytes, ...]) -> Template:

@@ -43,6 +43,8 @@ class TokenTable:
         Raises ParameterError naming the first id that is not one, and its position.
         """
         if not isinstance(ids, np.ndarray):
+            if not isinstance(ids, Iterable):
+                raise ParameterError(f"token ids must be several, not {ids!r}: give [{ids!r}]")
             ids = ids if isinstance(ids, list | tuple) else list(ids)
             if len(ids) < _FEW:
                 return self._join(ids)

@@ -318,7 +318,7 @@ class Tokenizer:
 
         Raises ParameterError if an id of this vocabulary might not fit `dtype`.
         """
-        wanted = self._checked_dtype(dtype)
+        wanted = self._vocabulary.checked_dtype(dtype)
         # A copy even when the type is right: the array at hand has room for an id per byte of text.
         return self._ids(text, allowed_special, disallowed_special, add_special_tokens).astype(wanted)
 
@@ -386,7 +386,7 @@ class Tokenizer:
         offsets : int64[n + 1]
             Those of text k are ``ids[offsets[k]:offsets[k + 1]]``.
         """
-        wanted = self._checked_dtype(dtype)
+        wanted = self._vocabulary.checked_dtype(dtype)
         parts, counts = [np.empty(0, wanted)], [np.zeros(1, np.int64)]
         for ids, bounds in self._encode_groups(texts, allowed_special, disallowed_special, add_special_tokens):
             parts.append(ids.astype(wanted))
@@ -471,6 +471,8 @@ class Tokenizer:
         if isinstance(batch, tuple) and len(batch) == 2 and all(isinstance(part, np.ndarray) for part in batch):
             ids, offsets = batch
             return self._decode_ragged(np.asarray(ids), np.asarray(offsets), skip_special_tokens)
+        if not isinstance(batch, Iterable):
+            raise ParameterError(f"batch is {batch!r}: the ids of several texts were expected")
         texts = []
         for number, ids in enumerate(batch):
             try:
@@ -507,13 +509,14 @@ class Tokenizer:
 
     def _decode_ragged(self, ids: npt.NDArray[Any], offsets: npt.NDArray[Any], skip: bool) -> list[str]:
         if (
-            offsets.ndim != 1
+            ids.ndim != 1
+            or offsets.ndim != 1
             or offsets.dtype.kind not in "iu"
             or not len(offsets)
             or (offsets[0], offsets[-1]) != (0, len(ids))
             or (offsets[1:] < offsets[:-1]).any()
         ):
-            raise ParameterError(f"offsets do not go from 0 to {len(ids)}, the number of ids, without going back")
+            raise ParameterError(f"offsets do not go from 0 to {ids.size}, the number of ids, without going back")
         data = self._table.decode(ids)
         lengths = self._table.lengths[ids]
         if skip:
@@ -521,12 +524,6 @@ class Tokenizer:
             data = self.decode_bytes(ids, skip_special_tokens=True)
         at = np.append(0, np.cumsum(lengths))[offsets].tolist()
         return [data[start:end].decode("utf-8", "replace") for start, end in pairwise(at)]
-
-    def _checked_dtype(self, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
-        wanted = self._vocabulary.dtype if dtype is None else np.dtype(dtype)
-        if wanted.kind not in "iu" or np.iinfo(wanted).max < len(self) - 1:
-            raise ParameterError(f"{wanted} does not hold all ids up to {len(self) - 1}; use uint32")
-        return wanted
 
     def _chosen(self, texts: Sequence[bytes], allowed: Texts, disallowed: Texts) -> Specials:
         """The special tokens that become ids. Raises ParameterError where a text holds a disallowed one."""

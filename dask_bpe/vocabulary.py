@@ -94,9 +94,10 @@ class Vocabulary:
         Whether a pre-token that is a token as a whole becomes it without merging: tiktoken does so, and Hugging
         Face with ``ignore_merges``.
     ranks : str
-        "merges": the rank of a merge is its row, the last one if it is there twice. "tokens", the rule of tiktoken: any two neighbours whose bytes
-        joined are a token, not a special one, merge; the lowest id first, the leftmost of equal ones. `merges`
-        are then all ways to divide a token into two, by its id and the place where it is divided.
+        "merges": the rank of a merge is its row, the last one if it is there twice. "tokens", the rule of tiktoken:
+        any two neighbours whose bytes joined are a token, not a special one, merge; the lowest id first, the leftmost
+        of equal ones. `merges` are then all ways to divide a token into two, by its id and the place where it is
+        divided.
 
     Raises
     ------
@@ -197,6 +198,11 @@ class Vocabulary:
         Raises VocabularyError for a rank given twice, a byte without a rank, a special token with the id of
         another token, and what is no bytes or no id.
         """
+        if not isinstance(special_tokens, Mapping):
+            raise ParameterError(
+                f"special_tokens is {str(special_tokens)[:60]}: a mapping of text to id was expected, for ranks leave"
+                " the ids of special tokens open"
+            )
         tokens: dict[int, bytes] = {}
         for token, rank in ranks.items():
             index = as_id(rank, token)
@@ -265,6 +271,18 @@ class Vocabulary:
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
         """The smallest of uint16 and uint32 that holds every id."""
         return np.dtype(np.uint16 if len(self) <= 1 << 16 else np.uint32)
+
+    def checked_dtype(self, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+        """`dtype`, or the vocabulary's own for None. Raises ParameterError if it does not hold every id."""
+        if dtype is None:
+            return self.dtype
+        try:
+            wanted = np.dtype(dtype)
+        except TypeError:
+            raise ParameterError(f"dtype {dtype!r} is not known: uint16 or uint32 was expected") from None
+        if wanted.kind not in "iu" or np.iinfo(wanted).max < len(self) - 1:
+            raise ParameterError(f"{wanted} does not hold all ids up to {len(self) - 1}; use uint32")
+        return wanted
 
     @cached_property
     def byte_ids(self) -> npt.NDArray[np.int32]:

@@ -114,6 +114,8 @@ def _unknown(source: str) -> ParameterError:
 
 def _written(to: str, out: str) -> list[Path]:
     """The files that will be written."""
+    if not out:
+        raise OutputError("OUT is empty; give the name of a file or a folder")
     if to in _PAIRS:
         _new_folder(out)
         return [Path(out) / name for name in _PAIRS[to] if Path(out).is_dir()]

@@ -181,18 +181,9 @@ def encode_corpus(
 
 
 def _checked_dtype(dtype: npt.DTypeLike | None, vocabulary: Vocabulary) -> str:
-    if dtype is None:
-        return str(vocabulary.dtype.name)
-    try:
-        wanted = np.dtype(dtype)
-    except TypeError as error:
-        raise ParameterError(f"dtype {dtype!r} is not known: uint16 or uint32 was expected") from error
+    wanted = vocabulary.checked_dtype(dtype)
     if wanted.name not in ("uint16", "uint32"):
         raise ParameterError(f"dtype {wanted.name} cannot be written: uint16 or uint32 was expected")
-    if len(vocabulary) - 1 > np.iinfo(wanted).max:
-        raise ParameterError(
-            f"{wanted.name} holds ids up to {np.iinfo(wanted).max}, the vocabulary has {len(vocabulary):,}: use uint32"
-        )
     return wanted.name
 
 

@@ -18,6 +18,7 @@ and else the next free one. Files where both differ are refused.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -96,7 +97,8 @@ def _load(source: Any) -> tuple[str, Json]:
         return "the tokenizer", _parsed("the tokenizer", source)
     if not isinstance(source, str | PathLike):
         raise VocabularyError(f"{source!r} is no tokenizer: a path, a dict or a tokenizers.Tokenizer was expected")
-    path = str(Path(source) / FILE_NAME) if Path(source).is_dir() else str(source)
+    # Not `Path.is_dir`, which raises for what can be no name; reading it says so in one line.
+    path = str(Path(source) / FILE_NAME) if os.path.isdir(source) else str(source)  # noqa: PTH112
     try:
         return path, _parsed(path, read_file(path))
     except VocabularyError as error:

@@ -36,6 +36,7 @@ from dask_bpe.vocabulary import Vocabulary, as_id, read_file
 
 FIRST_LINE = "minbpe v1"
 _NAME = "minbpe"
+_NUMBER = "[0-9]{1,30}"
 
 
 def read_minbpe(path: str | PathLike[str]) -> Vocabulary:
@@ -53,14 +54,19 @@ def _parsed(text: str) -> Vocabulary:
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if lines[0].strip() != FIRST_LINE:
         raise VocabularyError(f"line 1 is {lines[0][:40]!r}; {FIRST_LINE!r} was expected")
-    if len(lines) < 3 or not re.fullmatch("[0-9]+", lines[2].strip()):
+    if len(lines) < 3 or not re.fullmatch(_NUMBER, lines[2].strip()):
         raise VocabularyError("line 3 is not the number of special tokens; was the file cut short?")
     pattern = lines[1].strip()
     first_merge = 3 + int(lines[2])
+    if len(lines) < first_merge:
+        raise VocabularyError(
+            f"line 3 announces {int(lines[2])} special tokens, and {len(lines) - 3} lines follow; "
+            "was the file cut short?"
+        )
     specials: dict[str, int] = {}
     for number, line in enumerate(lines[3:first_merge], 4):
         parts = line.split()
-        if len(parts) != 2 or not re.fullmatch("[0-9]+", parts[1]) or parts[0] in specials:
+        if len(parts) != 2 or not re.fullmatch(_NUMBER, parts[1]) or parts[0] in specials:
             raise VocabularyError(f"line {number}: {line[:40]!r} is not a special token and its id")
         specials[parts[0]] = int(parts[1])
     if pair := shorter_first(list(specials)):
@@ -78,7 +84,7 @@ def _built(lines: list[str], number: int, specials: dict[str, int], pattern: str
         if not line.strip():
             continue
         parts = line.split()
-        if len(parts) != 2 or not all(re.fullmatch("[0-9]+", part) for part in parts):
+        if len(parts) != 2 or not all(re.fullmatch(_NUMBER, part) for part in parts):
             raise VocabularyError(f"line {place}: {line[:40]!r} is not a merge of two ids")
         left, right = map(int, parts)
         product = len(tokens)

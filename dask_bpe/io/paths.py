@@ -20,6 +20,8 @@ def normalise(path: str | os.PathLike[str]) -> str:
         raise ParameterError(f"a path must be a str or os.PathLike, not {type(path).__name__}: {path!r}")
     if not text:
         raise ParameterError("a path is empty")
+    if "\0" in text:
+        raise ParameterError(f"a path holds a NUL character, which no file has in its name: {text[:80]!r}")
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     if is_remote(text):

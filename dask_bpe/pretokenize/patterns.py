@@ -186,7 +186,7 @@ def pattern_from_json(value: Any) -> str | tuple[Split, ...] | None:
     if value is None or isinstance(value, str):
         return get_pattern(value).spec
     try:
-        steps = [Split(str(expression), str(behavior), bool(invert)) for expression, behavior, invert in value]
+        steps = [(str(expression), str(behavior), bool(invert)) for expression, behavior, invert in value]
     except (TypeError, ValueError) as error:
         raise PatternError(f"pattern is {value!r}: a list of [regex, behavior, invert] was expected") from error
-    return get_pattern(steps).spec
+    return get_pattern([Split(*step) for step in steps]).spec

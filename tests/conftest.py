@@ -26,7 +26,7 @@ settings.load_profile("fast")
 def client() -> Iterator[Client]:
     """A client of two worker processes, not the default one: only calls that name it use it."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client

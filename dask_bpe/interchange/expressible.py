@@ -9,6 +9,7 @@ import numpy as np
 
 from dask_bpe.errors import VocabularyError
 from dask_bpe.interchange.divisions import last_division, last_divisions
+from dask_bpe.pretokenize.special import overlap
 from dask_bpe.vocabulary import Vocabulary
 
 WAY_OUT = "the tokenizer's own file (save) keeps it"
@@ -42,14 +43,6 @@ def check_rules(vocabulary: Vocabulary, name: str) -> None:
         other = next((other for other in rules if other not in late and overlap(one, other)), None)
         if other is not None:
             raise refused(name, f"special token {one!r} is looked for after {other!r}, and they may overlap in a text")
-
-
-def overlap(one: str, other: str) -> bool:
-    """Whether occurrences of two texts can share characters."""
-    if one in other or other in one:
-        return True
-    sizes = range(1, min(len(one), len(other)))
-    return any(one[-size:] == other[:size] or other[-size:] == one[:size] for size in sizes)
 
 
 def prefix_of_another(texts: Collection[str]) -> tuple[str, str] | None:

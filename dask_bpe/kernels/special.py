@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, text_type, u8s
+from dask_bpe.kernels._jit import i64, i64m, i64s, kernel, step, text_type, u8s
 from dask_bpe.kernels.simd import count_trailing_zeros, match64
 
 
-@inlined
+@step
+def _first_from(low, high, depth, least, values, offsets):
+    """The first of tokens low..high whose byte at `depth` is at least `least`; `high` if there is none."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[offsets[middle] + depth] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@step
 def _special_at(text, at, end, values, offsets):
-    """Index of the longest special token that starts at `at`, -1 if none does."""
-    for index in range(offsets.size - 1):
-        begin = offsets[index]
-        length = offsets[index + 1] - begin
-        if at + length <= end:
-            same = True
-            for i in range(length):
-                if text[at + i] != values[begin + i]:
-                    same = False
-                    break
-            if same:
-                return np.int64(index)
-    return np.int64(-1)
+    """Index of the longest special token that starts at `at`, -1 if none does.
+
+    In the order of their bytes, the tokens that begin with what has been read stand together, the one that is no
+    longer than that first. Trying one after the other took 4.5 us at each "<" with the 818 of DeepSeek V3.
+    """
+    low, high = np.int64(0), offsets.size - 1
+    longest, depth = np.int64(-1), np.int64(0)
+    while low < high:
+        if offsets[low + 1] - offsets[low] == depth:
+            longest = low
+            low += 1
+        if low == high or at + depth >= end:
+            break
+        byte = np.int64(text[at + depth])
+        low = _first_from(low, high, depth, byte, values, offsets)
+        high = _first_from(low, high, depth, byte + 1, values, offsets)
+        depth += 1
+    return longest
 
 
 @kernel(i64, text_type, i64, i64s, text_type, text_type, i64s, u8s, i64m)
@@ -30,7 +47,7 @@ def find_specials(text, end, cursor, first_bytes, values, offsets, scratch, foun
     """Write start, end and index of the special tokens in ``text[cursor[0]:end]`` to found : int64[3, capacity].
 
     The leftmost first, the longest of those that start together; they don't overlap. values, offsets : the
-    tokens, ragged, longest first; first_bytes : their distinct first bytes; scratch : uint8[64].
+    tokens, ragged, in the order of their bytes; first_bytes : their distinct first bytes; scratch : uint8[64].
     Returns how many were written; ``cursor[0]`` is where to go on, `end` when all were found.
     """
     n = 0

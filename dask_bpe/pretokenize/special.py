@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import AnyStr
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +79,7 @@ class SpecialTokens:
         if any(rules & _LOOKING for rules in self.rules.values()):
             return True
         first, second = self._passes
-        return any(_overlap(self.encoded[i], self.encoded[k]) for i in first for k in second)
+        return any(overlap(self.encoded[i], self.encoded[k]) for i in first for k in second)
 
     @cached_property
     def _passes(self) -> tuple[list[int], list[int]]:
@@ -161,7 +162,7 @@ class _Matcher:
     """Finds some of the special tokens as they stand."""
 
     def __init__(self, encoded: Sequence[bytes], indices: list[int]) -> None:
-        order = sorted(indices, key=lambda i: -len(encoded[i]))
+        order = sorted(indices, key=lambda i: encoded[i])
         self._tokens = Ragged.from_list(encoded[i] for i in order)
         self._first_bytes = np.unique(np.array([encoded[i][0] for i in order], np.uint8))
         self._order = np.array(order, np.int64)
@@ -185,8 +186,8 @@ class _Matcher:
         return starts, ends, self._order[index]
 
 
-def _overlap(one: bytes, other: bytes) -> bool:
-    """Whether the two can share bytes of a text."""
+def overlap(one: AnyStr, other: AnyStr) -> bool:
+    """Whether occurrences of the two can share characters of a text."""
     if one in other or other in one:
         return True
     shorter = min(len(one), len(other))

@@ -55,6 +55,7 @@ class RichProgress(View):
         self._tasks: dict[str, TaskID] = {}
 
     def start(self, stage: str, total: int | None, unit: str) -> None:
+        """See `Progress.start`."""
         with self._lock:
             if self._bars is None:
                 self._bars = Bars(
@@ -69,11 +70,13 @@ class RichProgress(View):
             self._tasks[stage] = self._bars.add_task(stage, total=total, unit=unit)
 
     def advance(self, stage: str, amount: int) -> None:
+        """See `Progress.advance`."""
         with self._lock:
             if self._bars is not None and stage in self._tasks:
                 self._bars.advance(self._tasks[stage], amount)
 
     def finish(self, stage: str) -> None:
+        """See `Progress.finish`."""
         with self._lock:
             if self._bars is None or stage not in self._tasks:
                 return
@@ -86,6 +89,7 @@ class RichProgress(View):
                 self._stop()
 
     def close(self) -> None:
+        """See `View.close`."""
         with self._lock:
             self._tasks.clear()
             self._stop()
@@ -106,10 +110,12 @@ class PlainProgress(View):
         self._stages: dict[str, _Stage] = {}
 
     def start(self, stage: str, total: int | None, unit: str) -> None:
+        """See `Progress.start`."""
         with self._lock:
             self._stages[stage] = _Stage(total, unit)
 
     def advance(self, stage: str, amount: int) -> None:
+        """See `Progress.advance`."""
         with self._lock:
             state = self._stages.get(stage)
             if state is None:
@@ -122,6 +128,7 @@ class PlainProgress(View):
                 self._say(f"{stage}: {format_amount(state.done, state.unit)}{share}, {state.rate(now)}")
 
     def finish(self, stage: str) -> None:
+        """See `Progress.finish`."""
         with self._lock:
             state = self._stages.pop(stage, None)
             if state is not None:

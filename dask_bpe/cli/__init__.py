@@ -25,6 +25,7 @@ class _Commands(click.Group):
     """Turns errors into exit codes in `invoke`, which runs under `dask bpe` too; `main` would not."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; end with the exit code of its error, said in one line."""
         try:
             return super().invoke(ctx)
         except BpeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,14 +148,12 @@ def _write(tokenizer: dask_bpe.Tokenizer, to: str, out: str) -> str:
 # Readers: of the source, the pattern and the special tokens as they stand on the command line.
 
 
-def _read_plain(name: str) -> Callable[..., dask_bpe.Tokenizer]:
-    def read(source: str, pattern: str | None, special_tokens: tuple[str, ...]) -> dask_bpe.Tokenizer:
-        import dask_bpe
+def _read_plain(name: str, source: str, pattern: str | None, special_tokens: tuple[str, ...]) -> dask_bpe.Tokenizer:
+    """By the method of `Tokenizer`; the file says the rest."""
+    import dask_bpe
 
-        tokenizer: dask_bpe.Tokenizer = getattr(dask_bpe.Tokenizer, name)(source)
-        return tokenizer
-
-    return read
+    tokenizer: dask_bpe.Tokenizer = getattr(dask_bpe.Tokenizer, name)(source)
+    return tokenizer
 
 
 def _read_tiktoken(source: str, pattern: str | None, special_tokens: tuple[str, ...]) -> dask_bpe.Tokenizer:
@@ -169,29 +168,27 @@ def _read_tiktoken(source: str, pattern: str | None, special_tokens: tuple[str, 
     return dask_bpe.Tokenizer.from_tiktoken(source, pattern, {text: int(index or 0) for text, index in named.items()})
 
 
-def _read_pair(kind: str) -> Callable[..., dask_bpe.Tokenizer]:
-    def read(source: str, pattern: str | None, special_tokens: tuple[str, ...]) -> dask_bpe.Tokenizer:
-        import dask_bpe
-        from dask_bpe.interchange.course_json import read_pair
-        from dask_bpe.interchange.gpt2 import read_gpt2
-        from dask_bpe.pretokenize import get_pattern
+def _read_pair(kind: str, source: str, pattern: str | None, special_tokens: tuple[str, ...]) -> dask_bpe.Tokenizer:
+    """From a folder with the two files of a kind."""
+    import dask_bpe
+    from dask_bpe.interchange.course_json import read_pair
+    from dask_bpe.interchange.gpt2 import read_gpt2
+    from dask_bpe.pretokenize import get_pattern
 
-        named = dict(map(_special, special_tokens))
-        first, second = _PAIRS[kind]
-        folder = Path(source) if Path(source).is_dir() else Path(source).parent
-        how: dict[str, Any] = {"pattern": get_pattern("gpt2" if pattern is None else pattern).spec}
-        if kind == "course":
-            how["ties"] = "ids"
-        reader: Callable[..., dask_bpe.Vocabulary] = read_pair if kind == "course" else read_gpt2
-        vocabulary = reader(folder / first, folder / second, list(named), **how)
-        for text, index in named.items():
-            if index is not None and vocabulary.special_tokens[text] != index:
-                raise ParameterError(
-                    f"special token {text!r} has id {vocabulary.special_tokens[text]} in {source}, not {index}"
-                )
-        return dask_bpe.Tokenizer(vocabulary)
-
-    return read
+    named = dict(map(_special, special_tokens))
+    first, second = _PAIRS[kind]
+    folder = Path(source) if Path(source).is_dir() else Path(source).parent
+    how: dict[str, Any] = {"pattern": get_pattern("gpt2" if pattern is None else pattern).spec}
+    if kind == "course":
+        how["ties"] = "ids"
+    reader: Callable[..., dask_bpe.Vocabulary] = read_pair if kind == "course" else read_gpt2
+    vocabulary = reader(folder / first, folder / second, list(named), **how)
+    for text, index in named.items():
+        if index is not None and vocabulary.special_tokens[text] != index:
+            raise ParameterError(
+                f"special token {text!r} has id {vocabulary.special_tokens[text]} in {source}, not {index}"
+            )
+    return dask_bpe.Tokenizer(vocabulary)
 
 
 def _special(given: str) -> tuple[str, int | None]:
@@ -201,10 +198,10 @@ def _special(given: str) -> tuple[str, int | None]:
 
 
 _READERS: dict[str, Callable[..., dask_bpe.Tokenizer]] = {
-    "dask_bpe": _read_plain("load"),
-    "huggingface": _read_plain("from_huggingface"),
-    "minbpe": _read_plain("from_minbpe"),
+    "dask_bpe": partial(_read_plain, "load"),
+    "huggingface": partial(_read_plain, "from_huggingface"),
+    "minbpe": partial(_read_plain, "from_minbpe"),
     "tiktoken": _read_tiktoken,
-    "gpt2": _read_pair("gpt2"),
-    "course": _read_pair("course"),
+    "gpt2": partial(_read_pair, "gpt2"),
+    "course": partial(_read_pair, "course"),
 }

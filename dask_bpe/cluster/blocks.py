@@ -19,6 +19,7 @@ from dask_bpe.io import utf8
 from dask_bpe.io.source import TextFile, read_range
 from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.pretokenize.cut import Cutter
+from dask_bpe.pretokenize.tables import tables_of
 from dask_bpe.streaming import to_bytes
 
 Text = npt.NDArray[np.uint8]
@@ -55,6 +56,9 @@ class Reading:
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "replace", "skip"):
             raise ParameterError(f"errors is {self.errors!r}: 'strict', 'replace' or 'skip' was expected")
+        pattern = get_pattern(self.pattern)
+        if pattern.name in ("regex", "sequence"):
+            tables_of(pattern)  # that it has none is to be said here, not in the logs of workers
 
 
 @dataclass(frozen=True)

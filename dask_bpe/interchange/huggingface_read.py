@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -30,10 +29,16 @@ import numpy as np
 from dask_bpe.errors import BpeError, VocabularyError
 from dask_bpe.interchange import dialects
 from dask_bpe.interchange.gpt2 import BYTE_OF_CHARACTER
+from dask_bpe.interchange.huggingface_pipeline import (
+    Json,
+    Steps,
+    check_decoder,
+    read_normalizer,
+    read_pre_tokenizer,
+    read_template,
+    refused,
+)
 from dask_bpe.interchange.normal_forms import meets
-from dask_bpe.interchange.punctuation import PUNCTUATION
-from dask_bpe.pretokenize import PATTERNS, Split
-from dask_bpe.pretokenize.syntax import may_be_empty
 from dask_bpe.vocabulary import Vocabulary, as_id, read_file
 
 FILE_NAME = "tokenizer.json"
@@ -45,19 +50,6 @@ _MODEL_FIELDS = (
     "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
     "ignore_merges", "vocab", "merges",
 )  # fmt: skip
-_BEHAVIORS = {
-    "Isolated": "isolated",
-    "Removed": "removed",
-    "MergedWithPrevious": "merged_with_previous",
-    "MergedWithNext": "merged_with_next",
-    "Contiguous": "contiguous",
-}
-_FORMS = {"NFC": "nfc", "NFD": "nfd", "NFKC": "nfkc", "NFKD": "nfkd"}
-_GPT2 = Split(PATTERNS["gpt2"][0].regex)
-WHITESPACE = Split(r"\w+|[^\w\s]+", "removed", invert=True)
-
-Json = Mapping[str, Any]
-Steps = tuple[tuple[str, ...], ...]
 
 
 def read_huggingface(source: Any) -> Vocabulary:
@@ -121,17 +113,17 @@ def _vocabulary(content: Json) -> Vocabulary:
         raise VocabularyError('there is no "model"; is it a tokenizer.json?')
     for part in content:
         if part not in _PARTS and content[part] not in (None, False):
-            raise _refused(part, "it is not known here")
+            raise refused(part, "it is not known here")
     for part in ("truncation", "padding"):
         if content.get(part) is not None:
-            raise _refused(part, f"it would change ids; set it to null ({'no_' + part}() of the tokenizer does)")
+            raise refused(part, f"it would change ids; set it to null ({'no_' + part}() of the tokenizer does)")
     _check_model(model)
     ids = _checked_ids(model)
     whole_tokens = bool(model.get("ignore_merges"))
     added = _added_tokens(content.get("added_tokens") or [], ids)
-    normalizer = _normalizer(content.get("normalizer"))
-    splits, prefix_space = _pre_tokenizer(content.get("pre_tokenizer"))
-    _check_decoder(content.get("decoder"))
+    normalizer = read_normalizer(content.get("normalizer"))
+    splits, prefix_space = read_pre_tokenizer(content.get("pre_tokenizer"))
+    check_decoder(content.get("decoder"))
     rules = {text: _rules(token) for text, (_, token) in added.items()}
     _check_normalized(normalizer, rules)
     specials = {text: index for text, (index, _) in added.items()}
@@ -145,20 +137,9 @@ def _vocabulary(content: Json) -> Vocabulary:
         "ids",
         normalizer=(*normalizer, *([("prefix_space",)] if prefix_space else [])),
         added_rules={text: names for text, names in rules.items() if names},
-        template=_template(content.get("post_processor")),
+        template=read_template(content.get("post_processor")),
         whole_tokens=whole_tokens,
     )
-
-
-def _refused(part: str, reason: str) -> VocabularyError:
-    return VocabularyError(f"{part} cannot be taken over exactly: {reason}")
-
-
-def _kind(part: Any, where: str) -> str:
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if not isinstance(kind, str):
-        raise VocabularyError(f'{where} is {str(part)[:60]}: an object with a "type" was expected')
-    return kind
 
 
 # The model.
@@ -166,15 +147,15 @@ def _kind(part: Any, where: str) -> str:
 
 def _check_model(model: Json) -> None:
     if model.get("type", "BPE") != "BPE" or not ("vocab" in model and "merges" in model):
-        raise _refused("model", f"it is of type {model.get('type')!r}; a BPE with vocab and merges was expected")
+        raise refused("model", f"it is of type {model.get('type')!r}; a BPE with vocab and merges was expected")
     if model.get("dropout"):
-        raise _refused("model.dropout", f"it is {model['dropout']}, so that ids are drawn by lot; set it to null")
+        raise refused("model.dropout", f"it is {model['dropout']}, so that ids are drawn by lot; set it to null")
     for field in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(field):
-            raise _refused(f"model.{field}", f"it is {model[field]!r}; tokens of bytes have none")
+            raise refused(f"model.{field}", f"it is {model[field]!r}; tokens of bytes have none")
     for field in model:
         if field not in _MODEL_FIELDS and model[field] not in (None, False):
-            raise _refused(f"model.{field}", "it is not known here")
+            raise refused(f"model.{field}", "it is not known here")
     # unk_token, fuse_unk and byte_fallback say what becomes of characters without a token. Where all 256 bytes have
     # one, which `Vocabulary` asks for, there are none.
 
@@ -236,14 +217,14 @@ def _tokens(
             # The model may give this id to what the characters stand for, not to the text of the added token.
             used = index in merging or len(spelled or b"") == 1 or (whole_tokens and _is_text(spelled))
             if (spelled != plain and used) or (whole_tokens and "single_word" in rules[text]):
-                raise _refused(
+                raise refused(
                     f"added token {text!r}", f"its id {index} is also that of the bytes {spelled!r} in the model"
                 )
             spelled = plain
         elif spelled is None:
             # No text is ever mapped to it; it can only be decoded.
             if index in merging or whole_tokens:
-                raise _refused("model.vocab", f"{text[:40]!r} is not written in the characters of ByteLevel")
+                raise refused("model.vocab", f"{text[:40]!r} is not written in the characters of ByteLevel")
             spelled = plain
         if not spelled:
             raise VocabularyError(f"model.vocab: the token with id {index} is empty")
@@ -251,7 +232,7 @@ def _tokens(
     for text, index in specials.items():
         if text not in ids:
             if tokens[index]:
-                raise _refused(
+                raise refused(
                     f"added token {text!r}", f"`tokenizers` gives it id {index}, which {tokens[index]!r} has too"
                 )
             tokens[index] = text.encode("utf-8", "surrogatepass")
@@ -293,7 +274,7 @@ def _added_tokens(given: Any, ids: Mapping[str, int]) -> dict[str, tuple[int, Js
         index = ids.get(text, following)
         following = max(following, index + 1)
         if index != token["id"]:
-            raise _refused(
+            raise refused(
                 f"added token {text!r}",
                 f"it has id {token['id']} in the file, and `tokenizers` gives it {index}; "
                 "in model.vocab too it would keep its own",
@@ -314,161 +295,6 @@ def _rules(token: Json) -> frozenset[str]:
 def _check_normalized(normalizer: Steps, rules: Mapping[str, frozenset[str]]) -> None:
     for text, names in rules.items():
         if "normalized" in names and (reason := meets(normalizer, text)):
-            raise _refused(
+            raise refused(
                 f"added token {text!r}", f'it is "normalized", and the normalizer {reason}; set "normalized" to false'
             )
-
-
-# Normalizer, pre-tokenizer, post-processor, decoder.
-
-
-def _flattened(part: Any, where: str, members: str) -> list[Json]:
-    """The steps of a part, sequences in it dissolved."""
-    if part is None:
-        return []
-    if _kind(part, where) != "Sequence":
-        return [part]
-    steps = part.get(members)
-    if not isinstance(steps, Sequence):
-        raise VocabularyError(f"{where} is a Sequence without {members!r}")
-    return [inner for step in steps for inner in _flattened(step, where, members)]
-
-
-def _normalizer(part: Any) -> Steps:
-    steps: list[tuple[str, ...]] = []
-    for step in _flattened(part, "normalizer", "normalizers"):
-        kind = _kind(step, "normalizer")
-        if kind in _FORMS:
-            steps.append((_FORMS[kind],))
-        elif kind == "Lowercase":
-            steps.append(("lowercase",))
-        elif kind == "Prepend":
-            steps += [("prepend", _text(step, "prepend", "normalizer"))] if step.get("prepend") else []
-        elif kind == "Replace":
-            steps.append(("replace", _literal(step), _text(step, "content", "normalizer")))
-        else:
-            raise _refused(f"normalizer {kind}", f"known are {', '.join(_FORMS)}, Lowercase, Prepend and Replace")
-    return tuple(steps)
-
-
-def _text(step: Json, field: str, where: str) -> str:
-    value = step.get(field)
-    if not isinstance(value, str):
-        raise VocabularyError(f"{where} {step['type']}: {field} is {str(value)[:60]}, where a text was expected")
-    return value
-
-
-def _literal(step: Json) -> str:
-    kind, text = _pattern(step, "normalizer")
-    if kind == "Regex" and re.search(r"[\\^$.|?*+()\[\]{}]", text):
-        raise _refused("normalizer Replace", f"it replaces what a regular expression matches, {text[:60]!r}")
-    if not text:
-        raise _refused("normalizer Replace", "its pattern is empty")
-    return text
-
-
-def _pattern(step: Json, where: str) -> tuple[str, str]:
-    given = step.get("pattern")
-    if isinstance(given, Mapping) and len(given) == 1:
-        kind, text = next(iter(given.items()))
-        if kind in ("String", "Regex") and isinstance(text, str):
-            return kind, text
-    raise VocabularyError(f"{where} {step['type']}: its pattern is {str(given)[:60]}, neither a String nor a Regex")
-
-
-def _pre_tokenizer(part: Any) -> tuple[tuple[Split, ...], bool]:
-    """The splits, and whether a space is put before text that has none."""
-    steps = _flattened(part, "pre_tokenizer", "pretokenizers")
-    kinds = [_kind(step, "pre_tokenizer") for step in steps]
-    if "ByteLevel" not in kinds:
-        raise _refused(
-            f"pre_tokenizer {', '.join(kinds) or 'null'}", "there is no ByteLevel in it: its tokens are not of bytes"
-        )
-    if kinds.index("ByteLevel") < len(kinds) - 1:
-        following = kinds[kinds.index("ByteLevel") + 1]
-        raise _refused(f"pre_tokenizer {following}", "it comes after ByteLevel and splits within characters")
-    splits = tuple(_split(step, kind) for step, kind in zip(steps[:-1], kinds, strict=False))
-    byte_level = steps[-1]
-    if byte_level.get("add_prefix_space", True) and splits:
-        raise _refused(
-            "pre_tokenizer ByteLevel", "add_prefix_space is true, and every piece that is split gets a space"
-        )
-    if byte_level.get("use_regex", True):
-        splits = (*splits, _GPT2)
-    return splits, bool(byte_level.get("add_prefix_space", True))
-
-
-def _split(step: Json, kind: str) -> Split:
-    if kind == "Split":
-        given, text = _pattern(step, "pre_tokenizer")
-        if not text:
-            raise _refused("pre_tokenizer Split", "its pattern is empty")
-        try:
-            expression = re.escape(text) if given == "String" else dialects.read_pattern(text, "oniguruma")
-        except VocabularyError as error:
-            raise _refused("pre_tokenizer Split", str(error)) from None
-        if may_be_empty(expression):
-            raise _refused("pre_tokenizer Split", f"{text!r} may match the empty string, where it would cut too")
-        return Split(expression, _behavior(step, kind), bool(step.get("invert")))
-    if kind == "Digits":
-        return Split(r"\p{N}", "isolated" if step.get("individual_digits") else "contiguous")
-    if kind == "Punctuation":
-        return Split(PUNCTUATION, _behavior(step, kind))
-    if kind == "Whitespace":
-        return WHITESPACE
-    if kind == "WhitespaceSplit":
-        return Split(r"\s", "removed")
-    if kind == "CharDelimiterSplit":
-        return Split(re.escape(_text(step, "delimiter", "pre_tokenizer")), "removed")
-    raise _refused(f"pre_tokenizer {kind}", "it has no equal among the splits of a pattern")
-
-
-def _behavior(step: Json, kind: str) -> str:
-    behavior = step.get("behavior", "Isolated" if kind == "Punctuation" else None)
-    if behavior not in _BEHAVIORS:
-        raise _refused(f"pre_tokenizer {kind}", f"its behavior {behavior!r} is none of {', '.join(_BEHAVIORS)}")
-    return _BEHAVIORS[behavior]
-
-
-def _template(part: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ids before and after a single text."""
-    template: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    for step in _flattened(part, "post_processor", "processors"):
-        kind = _kind(step, "post_processor")
-        try:
-            found = _template_of(step, kind)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise VocabularyError(f"post_processor {kind}: {str(step)[:60]}... is not complete") from None
-        if any(found) and any(template):
-            raise _refused("post_processor", "it puts ids around a text more than once")
-        template = found if any(found) else template
-    return template
-
-
-def _template_of(step: Json, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    if kind == "ByteLevel":  # changes offsets only
-        return (), ()
-    if kind in ("BertProcessing", "RobertaProcessing"):
-        return (int(step["cls"][1]),), (int(step["sep"][1]),)
-    if kind != "TemplateProcessing":
-        raise _refused(
-            f"post_processor {kind}", "known are ByteLevel, TemplateProcessing and those of BERT and RoBERTa"
-        )
-    sides: tuple[list[int], list[int]] = [], []
-    texts = 0
-    for piece in step["single"]:
-        if "Sequence" in piece:
-            texts += piece["Sequence"]["id"] == "A" or 2
-        else:
-            sides[texts > 0].extend(map(int, step["special_tokens"][piece["SpecialToken"]["id"]]["ids"]))
-    if texts != 1:
-        raise _refused("post_processor TemplateProcessing", "its template for a single text does not hold $A once")
-    return tuple(sides[0]), tuple(sides[1])
-
-
-def _check_decoder(part: Any) -> None:
-    # Without any, `tokenizers` shows the characters of ByteLevel; to show text is no other tokenizer.
-    for step in _flattened(part, "decoder", "decoders"):
-        kind = _kind(step, "decoder")
-        if kind not in ("ByteLevel", "Fuse"):
-            raise _refused(f"decoder {kind}", "only ByteLevel gives back the bytes of tokens")

@@ -11,7 +11,8 @@ from dask_bpe.interchange import dialects
 from dask_bpe.interchange.expressible import refused
 from dask_bpe.interchange.folders import new_folder
 from dask_bpe.interchange.gpt2 import CHARACTER_OF_BYTE
-from dask_bpe.interchange.huggingface_read import FILE_NAME, WHITESPACE, spelled_bytes
+from dask_bpe.interchange.huggingface_pipeline import WHITESPACE
+from dask_bpe.interchange.huggingface_read import FILE_NAME, spelled_bytes
 from dask_bpe.interchange.normal_forms import meets
 from dask_bpe.interchange.punctuation import PUNCTUATION
 from dask_bpe.io.atomic import atomic_write

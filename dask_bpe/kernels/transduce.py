@@ -37,15 +37,9 @@ from dask_bpe.kernels._jit import (
     text_type,
     u8s,
 )
+from dask_bpe.kernels.marks import AGAIN, BEGINS, DEAD, DROPPED, ENLARGE, PADDING, REFUSES
 from dask_bpe.kernels.simd import bits64, count_trailing_zeros
 from dask_bpe.kernels.utf8 import code_point
-
-# What `scan_table` returns when a block needs more room than `marks` and `inside` have.
-ENLARGE = -1
-# Room that `marks` and `inside` have beyond a block.
-PADDING = 128
-DEAD = 0x3FFF
-BEGINS, DROPPED, REFUSES, AGAIN = 1, 32, 64, 128
 
 # Columns of `lanes`: where a lane is, where it ends, its row of the table, the last certain place it has passed,
 # marks that the end of the lane makes.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.errors import InputError
+from dask_bpe.kernels.marks import ENLARGE, PADDING
 from dask_bpe.pretokenize import by_regex
 from dask_bpe.pretokenize.classes import code_point_classes
 from dask_bpe.pretokenize.patterns import Pattern
@@ -64,7 +65,7 @@ class Scanner:
         self._scratch = np.empty(64, np.uint8)
         self._words = np.empty(9, np.uint64)
         self._lanes = np.empty((4, 5), np.int64)
-        self._inside, self._marks = np.empty(_BLOCK, np.uint8), np.empty(_BLOCK + 128, np.uint8)
+        self._make_room(_BLOCK)
 
     @property
     def n_unmatched(self) -> int:
@@ -114,7 +115,7 @@ class Scanner:
             first = last
 
     def _scan_table(self, text: Text, segments: Int64s, tables: Tables) -> Iterator[Batch]:
-        from dask_bpe.kernels.transduce import ENLARGE, PADDING, scan_table
+        from dask_bpe.kernels.transduce import scan_table
 
         cursor = self._cursor
         stops = np.empty(segments.shape[1], np.int64)
@@ -128,9 +129,7 @@ class Scanner:
                 tables.cuts, tables.automata, tables.splits, inside, inside, self._lanes, marks, self._spans, stops,
             )  # fmt: skip
             if count == ENLARGE:
-                # Text that may be cut nowhere is one block.
-                self._inside = np.empty(2 * len(inside), np.uint8)
-                self._marks = np.empty(2 * len(inside) + PADDING, np.uint8)
+                self._make_room(2 * len(inside))  # text that may be cut nowhere is one block
                 continue
             last = int(cursor[0])
             if cursor[5] >= 0 and self._keep_all:
@@ -141,7 +140,11 @@ class Scanner:
             first = last
         self._n_unmatched += int(cursor[4])
         if len(self._inside) > _MOST_KEPT:
-            self._inside, self._marks = self._inside[:_BLOCK].copy(), self._marks[: _BLOCK + PADDING].copy()
+            self._make_room(_BLOCK)
+
+    def _make_room(self, size: int) -> None:
+        """Buffers for blocks of `size` bytes."""
+        self._inside, self._marks = np.empty(size, np.uint8), np.empty(size + PADDING, np.uint8)
 
     def _scan_whole(self, segments: Int64s) -> Iterator[Batch]:
         for first in range(0, segments.shape[1], CAPACITY):

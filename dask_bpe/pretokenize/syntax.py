@@ -106,6 +106,7 @@ class _Parser:
         self._ignore_case = self._dot_all = self._nested_sets = False
 
     def parse(self) -> Node:
+        """The whole pattern."""
         found = _GLOBAL_FLAGS.match(self._text)
         flags = found[0] if found else ""
         self._at = len(flags)

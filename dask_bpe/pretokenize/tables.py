@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.errors import PatternWarning
-from dask_bpe.kernels import transduce
+from dask_bpe.kernels import marks
 from dask_bpe.pretokenize.automaton import DEAD, Automaton, certain_cuts, compile_node, questions
 from dask_bpe.pretokenize.by_regex import joins
 from dask_bpe.pretokenize.classes import partition
@@ -145,7 +145,7 @@ def _table(transducer: Transducer, kept: npt.NDArray[np.int64]) -> npt.NDArray[n
 def _states(automaton: Automaton, kept: npt.NDArray[np.int64]) -> npt.NDArray[np.uint16]:
     symbols = np.append(kept, automaton.n_classes)
     after = automaton.next_state[:, symbols]
-    after = np.where(after == DEAD, transduce.DEAD, after)
+    after = np.where(after == DEAD, marks.DEAD, after)
     states: npt.NDArray[np.uint16] = (automaton.ended[:, symbols].astype(np.int32) << 14 | after).astype(np.uint16)
     return states.ravel()
 
@@ -156,7 +156,7 @@ def _rules(automata: list[Automaton], splits: tuple[Split, ...], n_classes: int)
     for rule, automaton, split in zip(rules, automata, splits, strict=True):
         joined = sum(joins(split, bool(k & 2), bool(k & 1)) << k for k in range(4))
         dropped = {"matches": 1, "removed": 2}.get(split.behavior, 0)
-        mark = transduce.DROPPED | (transduce.REFUSES if split.behavior == "matches" else 0)
+        mark = marks.DROPPED | (marks.REFUSES if split.behavior == "matches" else 0)
         rule[:] = start, split.invert, joined, dropped, mark
         start += len(automaton.ended) * (n_classes + 1)
     return rules

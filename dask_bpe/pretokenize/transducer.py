@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dask_bpe.kernels.marks import AGAIN
 from dask_bpe.pretokenize.automaton import DEAD, MATCHED, NOTHING, UNMATCHED, Automaton
 
-# Marks: bit k says that a pre-token begins k bytes before the character.
-AGAIN = 128
+# A mark: bit k says that a pre-token begins k bytes before the character, k up to this.
 _FARTHEST = 3
 # Characters since the last match that a state knows; with more, the pre-token is taken to have ended there.
 _KNOWN = 2

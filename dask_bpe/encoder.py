@@ -141,8 +141,7 @@ def _rules_of(vocabulary: Vocabulary) -> _Rules:
     merges = np.ascontiguousarray(vocabulary.merges, np.int64)
     by_token = vocabulary.ranks == "tokens"
     ranks = np.ascontiguousarray(merges[:, 2]) if by_token else np.arange(len(merges), dtype=np.int64)
-    pairs = memory.zeros(2 << max(4, (2 * len(merges)).bit_length()))
-    pairs.fill(np.iinfo(np.uint64).max)
+    pairs = memory.zeros((2 << max(4, (2 * len(merges)).bit_length())) + encode.FILTER_WORDS)
     encode.fill_pairs(merges, ranks, pairs)
     byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
     merging = _Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))

@@ -107,6 +107,17 @@ def test_long_pretokens_are_the_oracle(texts: list[str], size: int) -> None:
         assert tokenizer.encode(text) == reference.encode(text, trained)
 
 
+@pytest.mark.parametrize("alphabet", ["a", "ab", "the of and ", "中文é "])
+def test_pretokens_of_every_length_are_the_oracle(alphabet: str) -> None:
+    """Short, middling and long ones are merged by three different loops."""
+    rng = random.Random(alphabet)
+    texts = ["".join(rng.choices(alphabet, k=size)) for size in range(1, 150)]
+    trained = reference.train(reference.count(texts[::7], None), 320, ties="bytes")
+    vocabulary = Vocabulary(tuple(trained.tokens), np.array(trained.merges, np.int32).reshape(-1, 3), {}, None)
+    expected = [reference.encode_pretoken(text.encode(), trained) for text in texts]
+    assert Tokenizer(vocabulary).encode_batch(texts) == expected
+
+
 @given(trained=arbitrary_vocabularies(), text=st.text("abc", max_size=40))
 @example(
     reference.vocabulary(

@@ -14,7 +14,8 @@ look behind it costs two reads of memory. A full cache stops the kernel (`CACHE_
 or empties it and calls again. The merges are
 
     byte_ids : uint32[256]   id of each single byte
-    pairs : uint64[2 * capacity]   open addressing: left id << 32 | right id, then rank << 32 | id
+    pairs : uint64[2 * capacity + FILTER_WORDS]   open addressing: left id << 32 | right id, then rank << 32 | id;
+        behind it a bit for every hash, set if a pair has it
 
 and, asked before anything is merged, pre-tokens that are a token as a whole though merging gives something
 else: a table like the cache, whose word 2 is the id. It is read only; without such tokens its index is one 0.
@@ -36,52 +37,74 @@ NOTHING = np.uint32(0xFFFFFFFF)
 BATCH = 256
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
 CACHED_BYTES = 128
-# Pre-tokens up to this length find their best pair by looking at all of them, longer ones by a heap.
-# The scan is quadratic and has no upkeep; tiktoken changes over at 100 bytes.
-SCANNED_BYTES = 64
+# Pre-tokens up to this length are merged by `merge_by_scan`, up to CACHED_BYTES by `merge_in_place`, and longer ones
+# by `merge_by_heap`. The first has the least upkeep. The second reads more and moves nothing: phrases of 30 to 128
+# bytes took a fifth less time than by the two others, words of up to 16 some 5 % more.
+SCANNED_BYTES = 32
 
 # Words of a line of the front table: two entries.
 LINE = 2 * WIDTH
 
+# The filter of pairs: 2 ** 20 bits, which the L2 cache holds. With 50,000 merges one pair in twenty passes that is
+# none, with 280,000 one in four.
+FILTER_WORDS = 1 << 14
+_FILTER_SHIFT = np.uint64(44)
+
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ONE, _SIX, _LAST = np.uint64(1), np.uint64(6), np.uint64(63)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
 @inlined
 def pair_slot(key):
-    """Hash of a pair of ids."""
+    """Hash of a pair of ids: its high bits are the place in the filter, its low ones that in the table."""
     word = key * np.uint64(0x9E3779B97F4A7C15)
     return word ^ (word >> _HALF)
 
 
 @inlined
 def find_pair(left, right, pairs):
-    """rank << 32 | id of the merge of two ids, all ones when they don't merge."""
+    """rank << 32 | id of the merge of two ids, all ones when they don't merge.
+
+    Most pairs that are asked for don't, and the filter knows that without a read of memory: a tenth less time for
+    English met for the first time, a fifth less for phrases. A table of its own for pairs of bytes gained nothing.
+    """
     key = np.uint64(left) << _HALF | np.uint64(right)
-    mask = np.uint64(pairs.size // 2 - 1)
-    slot = pair_slot(key) & mask
+    word = pair_slot(key)
+    n_table = np.uint64(pairs.size - FILTER_WORDS)
+    bit = word >> _FILTER_SHIFT
+    if (pairs[n_table + (bit >> _SIX)] >> (bit & _LAST)) & _ONE == 0:
+        return _EMPTY
+    mask = (n_table >> _ONE) - _ONE
+    slot = word & mask
     while True:
         at = np.int64(slot) * 2
         if pairs[at] == key:
             return pairs[at + 1]
         if pairs[at] == _EMPTY:
             return _EMPTY
-        slot = (slot + np.uint64(1)) & mask
+        slot = (slot + _ONE) & mask
 
 
 @kernel(none, i64m, i64s, u64s)
 def fill_pairs(merges, ranks, pairs):
-    """Write merges (int64[n, 3]: left, right, id) and their ranks, int64[n], to an empty table of pairs.
+    """Write merges (int64[n, 3]: left, right, id) and their ranks, int64[n], to `pairs`, of any contents.
 
     Of a pair that comes twice the last one holds, as it does in GPT-2's encoder, Hugging Face's and minbpe.
     """
-    mask = np.uint64(pairs.size // 2 - 1)
+    n_table = pairs.size - FILTER_WORDS
+    pairs[:n_table] = _EMPTY
+    pairs[n_table:] = np.uint64(0)
+    mask = np.uint64(n_table // 2 - 1)
     for row in range(merges.shape[0]):
         key = np.uint64(merges[row, 0]) << _HALF | np.uint64(merges[row, 1])
-        slot = pair_slot(key) & mask
+        word = pair_slot(key)
+        bit = word >> _FILTER_SHIFT
+        pairs[n_table + np.int64(bit >> _SIX)] |= _ONE << (bit & _LAST)
+        slot = word & mask
         while pairs[np.int64(slot) * 2] != _EMPTY and pairs[np.int64(slot) * 2] != key:
-            slot = (slot + np.uint64(1)) & mask
+            slot = (slot + _ONE) & mask
         at = np.int64(slot) * 2
         pairs[at] = key
         pairs[at + 1] = np.uint64(ranks[row]) << _HALF | np.uint64(merges[row, 2])
@@ -116,6 +139,56 @@ def merge_by_scan(text, start, length, byte_ids, pairs, ids, best):
             best[at - 1] = find_pair(ids[at - 1], ids[at], pairs)
         if at < n - 1:
             best[at] = find_pair(ids[at], ids[at + 1], pairs)
+    return n
+
+
+@inlined
+def _offer(at, after, ids, pairs, best, ranked):
+    """Look up the merge of the ids at two places, the right one of which may be none."""
+    ranked[at] = _EMPTY
+    if after >= 0:
+        best[at] = find_pair(ids[at], ids[after], pairs)
+        if best[at] != _EMPTY:
+            ranked[at] = (best[at] & ~_LOW) | np.uint64(at)
+
+
+@step
+def merge_in_place(text, start, length, byte_ids, pairs, ids, best, links, ranked):
+    """The same merges as `merge_by_scan`, without moving what stands after them.
+
+    links : int64[2 * length]: left and right neighbour of every id that is left, -1 for none. ranked : uint64[length]:
+    rank << 32 | place of every merge, all ones for none: their least is found several at a time, and is the leftmost.
+    """
+    for i in range(length):
+        ids[i] = byte_ids[text[start + i]]
+        links[2 * i], links[2 * i + 1] = i - 1, i + 1
+    links[2 * length - 1] = -1
+    for i in range(length):
+        _offer(i, links[2 * i + 1], ids, pairs, best, ranked)
+    while True:
+        lowest = _EMPTY
+        for i in range(length):
+            lowest = min(lowest, ranked[i])
+        if lowest == _EMPTY:
+            break
+        at = np.int64(lowest & _LOW)
+        gone = links[2 * at + 1]
+        after = links[2 * gone + 1]
+        before = links[2 * at]
+        ids[at] = np.uint32(best[at] & _LOW)
+        ranked[gone] = _EMPTY
+        links[2 * at + 1] = after
+        if after >= 0:
+            links[2 * after] = at
+        _offer(at, after, ids, pairs, best, ranked)
+        if before >= 0:
+            _offer(before, at, ids, pairs, best, ranked)
+    n = 0
+    i = 0
+    while i >= 0:
+        ids[n] = ids[i]
+        n += 1
+        i = links[2 * i + 1]
     return n
 
 
@@ -373,7 +446,7 @@ def encode_spans(
                 elif length <= SCANNED_BYTES:
                     n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
                 else:
-                    n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+                    n = merge_in_place(text, start, length, byte_ids, pairs, ids, best, links, heap)
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
                 _remember(at, ids, n, entries, overflow, used)
             batch[2 * k], batch[2 * k + 1] = entries[at + 2], entries[at + 3]

@@ -297,6 +297,19 @@ class TestReading:
         check()
 
 
+@pytest.mark.peers
+def test_transformers_opens_what_is_written(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizer = Tokenizer.from_huggingface(trained(added_tokens=[added("<|endoftext|>", 420)]))
+    tokenizer.to_huggingface(tmp_path / "out")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    for text in (*SAMPLES, "a<|endoftext|>b"):
+        ids = tokenizer.encode(text)
+        assert theirs.encode(text, add_special_tokens=False) == ids
+        assert theirs.decode(ids, clean_up_tokenization_spaces=False) == text
+    assert Tokenizer.from_huggingface(theirs) == tokenizer
+
+
 def test_punctuation_is_that_of_the_library() -> None:
     # There is none beyond these planes.
     every = [chr(code) for code in (*range(0xD800), *range(0xE001, 0x20000), *range(0xE0000, 0xE1000))]

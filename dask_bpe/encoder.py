@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from functools import lru_cache
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.kernels import encode, memory, table
+from dask_bpe.kernels import encode, front, memory, table
+from dask_bpe.kernels.lanes import WIDE
 from dask_bpe.normalizer import Normalizer
 from dask_bpe.pretokenize import Scanner, get_pattern
 from dask_bpe.pretokenize.scanner import Batch
@@ -31,19 +33,9 @@ _FRONT_LINES, _FIRST, _MOST = 1 << 14, 1 << 16, 1 << 21
 _KEPT_SCRATCH = 1 << 16
 
 NOTHING = encode.NOTHING
+_WIDE = WIDE and os.environ.get("DASK_BPE_SIMD") != "0"
 _NOTHING_AFTER = np.empty(0, np.uint32)
 _MAKING = threading.Lock()
-
-
-class _Rules(NamedTuple):
-    """What a pre-token becomes, in the order of the arguments of `kernels.encode.encode_spans`."""
-
-    byte_ids: Ids
-    pairs: npt.NDArray[np.uint64]
-    whole_index: npt.NDArray[np.uint64]
-    whole_entries: npt.NDArray[np.uint64]
-    whole_values: npt.NDArray[np.uint8]
-    whole_offsets: Int64s
 
 
 class Encoder:
@@ -65,7 +57,7 @@ class Encoder:
             return _encoder_of(vocabulary)
 
     def encode_segments(
-        self, text: Text, starts: Int64s, ends: Int64s, after: Ids = _NOTHING_AFTER
+        self, text: Text, starts: Int64s, ends: Int64s, after: Ids = _NOTHING_AFTER, out: Ids | None = None
     ) -> tuple[Ids, Int64s]:
         """Encode each segment ``text[starts[k]:ends[k]]`` on its own; special tokens are not looked for.
 
@@ -77,6 +69,8 @@ class Encoder:
         starts, ends : int64[k].
         after : uint32[k], an id to put after each segment, such as that of the special token that ended it;
             `NOTHING` for none. Left out: none anywhere.
+        out : uint32[n], where the ids are written if it is large enough; those returned are a part of it then. Memory
+            that is used again need not be cleared by the system.
 
         Returns
         -------
@@ -91,7 +85,9 @@ class Encoder:
         if self._normalizer is not None:
             text, starts, ends = _normalized(self._normalizer, text, starts, ends)
         segments = np.array((starts, ends), np.int64)
-        out = np.empty(int((segments[1] - segments[0]).sum()) + segments.shape[1] + 3, np.uint32)
+        room = int((segments[1] - segments[0]).sum()) + segments.shape[1] + encode.SPARE
+        if out is None or len(out) < room:
+            out = np.empty(room, np.uint32)
         offsets = np.zeros(segments.shape[1] + 1, np.int64)
         workspace = self._workspace()
         written = workspace.encode(text, segments, after, self._rules, out, offsets)
@@ -107,7 +103,7 @@ class Encoder:
         text = np.frombuffer(data, np.uint8)
         if self._normalizer is not None:
             return self.encode_segments(text, np.zeros(1, np.int64), np.array([len(data)], np.int64))[0]
-        out = np.empty(len(data) + 4, np.uint32)
+        out = np.empty(len(data) + encode.SPARE, np.uint32)
         workspace = self._workspace()
         written = workspace.encode_whole(text, self._rules, out)
         self._idle.append(workspace.shrunk())
@@ -137,14 +133,14 @@ def _normalized(normalizer: Normalizer, text: Text, starts: Int64s, ends: Int64s
     return segments.values, segments.offsets[:-1], segments.offsets[1:]
 
 
-def _rules_of(vocabulary: Vocabulary) -> _Rules:
+def _rules_of(vocabulary: Vocabulary) -> encode.Rules:
     merges = np.ascontiguousarray(vocabulary.merges, np.int64)
     by_token = vocabulary.ranks == "tokens"
     ranks = np.ascontiguousarray(merges[:, 2]) if by_token else np.arange(len(merges), dtype=np.int64)
     pairs = memory.zeros((2 << max(4, (2 * len(merges)).bit_length())) + encode.FILTER_WORDS)
     encode.fill_pairs(merges, ranks, pairs)
     byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
-    merging = _Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
+    merging = encode.Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
     if not vocabulary.whole_tokens:
         return merging
     # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
@@ -174,10 +170,10 @@ def _whole_candidates(vocabulary: Vocabulary) -> dict[bytes, int]:
     return candidates
 
 
-def _merged(texts: Ragged, rules: _Rules) -> tuple[Ids, Int64s]:
+def _merged(texts: Ragged, rules: encode.Rules) -> tuple[Ids, Int64s]:
     """The ids of pre-tokens, and where those of each begin."""
     segments = np.array((texts.offsets[:-1], texts.offsets[1:]))
-    out = np.empty(len(texts.values) + len(texts) + 3, np.uint32)
+    out = np.empty(len(texts.values) + len(texts) + encode.SPARE, np.uint32)
     offsets = np.zeros(len(texts) + 1, np.int64)
     workspace = _Workspace(Scanner(get_pattern(None), keep_all=True))
     written = workspace.encode(texts.values, segments, _NOTHING_AFTER, rules, out, offsets)
@@ -203,98 +199,118 @@ class _Workspace:
 
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
-        self._keys = np.empty(3 * encode.BATCH, np.uint64)
-        self._batch = np.empty(2 * encode.BATCH, np.uint64)
-        self._missed = np.empty(encode.BATCH, np.int64)
-        self._cursor = np.zeros(3, np.int64)
+        self._batch = front.Batch.empty()
+        self._cursor, self._cut = np.zeros(3, np.int64), np.zeros(3, np.int64)
         self._whole, self._bounds = np.zeros((2, 1), np.int64), np.zeros(2, np.int64)
-        self._resize_scratch(encode.CACHED_BYTES)
-        self._make_cache(_FIRST)
-
-    def _resize_scratch(self, length: int) -> None:
-        # All or none: the kernel looks at the length of one of them.
-        scratch = np.empty(length, np.uint32), np.empty(length, np.uint64)
-        links, heap = np.empty(2 * length, np.int64), np.empty(3 * length, np.uint64)
-        self._ids, self._best, self._links, self._heap = *scratch, links, heap
+        self._scratch = _make_scratch(encode.CACHED_BYTES)
+        self._cache = _make_cache(_FIRST)
 
     def shrunk(self) -> _Workspace:
         """This workspace, without the scratch arrays of a pre-token that was extraordinarily long."""
-        if len(self._ids) > _KEPT_SCRATCH:
-            self._resize_scratch(encode.CACHED_BYTES)
+        if len(self._scratch.ids) > _KEPT_SCRATCH:
+            self._scratch = _make_scratch(encode.CACHED_BYTES)
         return self
-
-    def _make_cache(self, slots: int) -> None:
-        """An empty cache of so many slots, with room for what fills them up to 5/8: a string of 16 bytes or more
-        in every eighth entry, and three ids on average."""
-        least = encode.BATCH * encode.CACHED_BYTES
-        self._front = memory.zeros(encode.LINE * _FRONT_LINES)
-        self._index = memory.zeros(slots)
-        self._entries = memory.zeros(table.WIDTH * (slots // 8 * 5))
-        self._values = np.empty(max(4 * slots, least), np.uint8)
-        self._offsets = np.zeros(slots // 8 + encode.BATCH, np.int64)
-        self._overflow = np.empty(max(2 * slots, least), np.uint32)
-        self._used = np.zeros(4, np.int64)
-
-    def _enlarge_cache(self) -> None:
-        """Make a full cache four times as large; at the limit start again with an empty one."""
-        slots = len(self._index)
-        if slots >= _MOST:
-            self._make_cache(slots)
-            return
-        old: list[npt.NDArray[Any]] = [self._entries, self._values, self._offsets, self._overflow]
-        used = self._used
-        self._make_cache(4 * slots)
-        new: list[npt.NDArray[Any]] = [self._entries, self._values, self._offsets, self._overflow]
-        for larger, kept in zip(new, old, strict=True):
-            larger[: len(kept)] = kept
-        self._used = used
-        table.rebuild_index(self._entries, int(used[0]), self._index)
 
     def encode(
         self,
         text: Text,
         segments: Int64s,
         after: Ids,
-        rules: _Rules,
+        rules: encode.Rules,
         out: Ids,
         offsets: Int64s,
     ) -> int:
         """Write the ids of all segments to `out` and their bounds to `offsets`; returns the number of ids."""
-        written = 0
-        for batch in self._scanner.scan(text, segments):
-            bounds = offsets[batch.first + 1 : batch.last + 1]
-            ends = after[batch.first : batch.last]
-            written = self._encode_batch(text, batch, ends, rules, out, bounds, written)
-        return written
+        self._cursor.fill(0)
+        cutting = self._scanner.begin(segments)
+        if cutting is None:
+            for batch in self._scanner.scan(text, segments):
+                self._encode_batch(text, batch, after, rules, out, offsets)
+            return int(self._cursor[1])
+        self._cut.fill(0)
+        kernel = _kernel(cutting.by)
+        while True:
+            state = kernel(
+                text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut, self._cursor,
+                offsets[1:], rules, self._cache, self._batch, self._scratch, after, _WIDE, out,
+            )  # fmt: skip
+            if state == encode.DONE:
+                self._scanner.end()
+                return int(self._cursor[1])
+            if state < 0:
+                cutting = self._scanner.go_on(state, text, segments, cutting)
+            else:
+                self._make_room(state, cutting.spans)
 
-    def encode_whole(self, text: Text, rules: _Rules, out: Ids) -> int:
+    def encode_whole(self, text: Text, rules: encode.Rules, out: Ids) -> int:
         """Write the ids of a text that is one segment; returns their number."""
         self._whole[1, 0] = len(text)
         return self.encode(text, self._whole, _NOTHING_AFTER, rules, out, self._bounds)
 
     def _encode_batch(
-        self,
-        text: Text,
-        batch: Batch,
-        after: Ids,
-        rules: _Rules,
-        out: Ids,
-        bounds: Int64s,
-        written: int,
-    ) -> int:
-        cursor = self._cursor
-        cursor[0], cursor[1], cursor[2] = 0, written, 0
-        stops = batch.stops[batch.first : batch.last]
-        while True:
-            state = encode.encode_spans(
-                text, batch.spans, batch.n_spans, cursor, stops, bounds, *rules, self._keys, self._batch, self._missed,
-                self._front, self._index, self._entries, self._values, self._offsets, self._overflow, self._used,
-                self._ids, self._best, self._links, self._heap, after, out,
-            )  # fmt: skip
-            if state == encode.DONE:
-                return int(cursor[1])
-            if state == encode.CACHE_FULL:
-                self._enlarge_cache()
-            else:
-                length = int(batch.spans[1, cursor[0]] - batch.spans[0, cursor[0]])
-                self._resize_scratch(1 << length.bit_length())
+        self, text: Text, batch: Batch, after: Ids, rules: encode.Rules, out: Ids, offsets: Int64s
+    ) -> None:
+        self._cursor[0] = self._cursor[2] = 0
+        segments = slice(batch.first, batch.last)
+        stops, bounds = batch.stops[segments], offsets[1:][segments]
+        while state := encode.encode_spans(
+            text, batch.spans, batch.n_spans, self._cursor, stops, bounds, rules, self._cache, self._batch,
+            self._scratch, after[segments], _WIDE, out,
+        ):  # fmt: skip
+            self._make_room(state, batch.spans)
+
+    def _make_room(self, state: int, spans: Int64s) -> None:
+        """Give a kernel that stopped what it needs to go on."""
+        if state == encode.CACHE_FULL:
+            self._cache = _enlarged(self._cache)
+        else:
+            start, end = spans[:, self._cursor[0]].tolist()
+            self._scratch = _make_scratch(1 << (end - start).bit_length())
+
+
+def _kernel(by: str) -> Any:
+    # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
+    if by == "gpt2":
+        from dask_bpe.kernels.encode_gpt2 import encode_gpt2
+
+        return encode_gpt2
+    from dask_bpe.kernels.encode_table import encode_table
+
+    return encode_table
+
+
+def _make_scratch(length: int) -> encode.Scratch:
+    return encode.Scratch(
+        np.empty(length, np.uint32),
+        np.empty(length, np.uint64),
+        np.empty(2 * length, np.int64),
+        np.empty(3 * length, np.uint64),
+    )
+
+
+def _make_cache(slots: int) -> encode.Cache:
+    """An empty cache of so many slots, with room for what fills them up to 5/8: a string of 16 bytes or more
+    in every eighth entry, and three ids on average."""
+    least = front.BATCH * encode.CACHED_BYTES
+    return encode.Cache(
+        front=memory.zeros(front.LINE * _FRONT_LINES),
+        index=memory.zeros(slots),
+        entries=memory.zeros(table.WIDTH * (slots // 8 * 5)),
+        values=np.empty(max(4 * slots, least), np.uint8),
+        offsets=np.zeros(slots // 8 + front.BATCH, np.int64),
+        overflow=np.empty(max(2 * slots, least), np.uint32),
+        used=np.zeros(4, np.int64),
+    )
+
+
+def _enlarged(cache: encode.Cache) -> encode.Cache:
+    """A full cache made four times as large; at the limit an empty one."""
+    slots = len(cache.index)
+    if slots >= _MOST:
+        return _make_cache(slots)
+    larger = _make_cache(4 * slots)._replace(front=cache.front, used=cache.used)
+    for name in ("entries", "values", "offsets", "overflow"):
+        kept = getattr(cache, name)
+        getattr(larger, name)[: len(kept)] = kept
+    table.rebuild_index(larger.entries, int(cache.used[0]), larger.index)
+    return larger

@@ -27,6 +27,12 @@ i32s, i64s = types.int32[::1], types.int64[::1]
 i64m = types.int64[:, ::1]
 i64, u64, none = types.int64, types.uint64, types.void
 
+
+def named(kind: type[tuple[Any, ...]], *members: Any) -> Any:
+    """Type of a named tuple: arrays that always go together are one argument."""
+    return types.NamedTuple(members, kind)
+
+
 # Processes that start together on an empty cache wait here for the first one to compile, then load what
 # it wrote: four of them cost one compilation instead of four, and none reads an index that another is
 # halfway through replacing.

@@ -1,40 +1,30 @@
 """Turn pre-tokens into token ids: a cache of whole pre-tokens, and the merges where it misses.
 
-The cache is a hash table (see `table`); words 2 and 3 of an entry hold up to three ids:
+The cache is a hash table (see `table`) behind a small one (see `front`). Words 2 and 3 of an entry hold up to three
+ids:
 
     word 2   id 0 | id 1 << 32
     word 3   id 2 | number of ids << 32     more than three: word 2 is their place in `overflow`
 
-    index : uint64[power of 2]    entries : uint64[4 * capacity]
-    values : uint8[], offsets : int64[]   strings of 16 bytes or more
-    overflow : uint32[]   used : int64[4]   entries, long strings, their bytes, ids in overflow
-
-Before it stands a small table `front` of the short pre-tokens that came last, which the L2 cache holds; a
-look behind it costs two reads of memory. A full cache stops the kernel (`CACHE_FULL`); the caller enlarges
-or empties it and calls again. The merges are
-
-    byte_ids : uint32[256]   id of each single byte
-    pairs : uint64[2 * capacity + FILTER_WORDS]   open addressing: left id << 32 | right id, then rank << 32 | id;
-        behind it a bit for every hash, set if a pair has it
-
-and, asked before anything is merged, pre-tokens that are a token as a whole though merging gives something
-else: a table like the cache, whose word 2 is the id. It is read only; without such tokens its index is one 0.
-
-    whole_index, whole_entries, whole_values, whole_offsets
+A full cache stops the kernel (`CACHE_FULL`); the caller enlarges or empties it and calls again.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, none, step, text_type, u8s, u32s, u64s
+from dask_bpe.kernels._jit import (
+    i64, i64m, i64s, inlined, kernel, named, none, step, text_type, u8s, u32s, u64s,
+)  # fmt: skip
+from dask_bpe.kernels.front import BATCH, batch_type, look_up, put_in_front
+from dask_bpe.kernels.lanes import store_quads
 from dask_bpe.kernels.simd import prefetch
-from dask_bpe.kernels.table import LONG_KEY, LOWER, WIDTH, add_entry, find, key_of
+from dask_bpe.kernels.table import LOWER, WIDTH, add_entry, find, key_of
 
 DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
 NOTHING = np.uint32(0xFFFFFFFF)
-# Pre-tokens whose entries are asked for before the first of them is looked at.
-BATCH = 256
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
 CACHED_BYTES = 128
 # Pre-tokens up to this length are merged by `merge_by_scan`, up to CACHED_BYTES by `merge_in_place`, and longer ones
@@ -42,8 +32,8 @@ CACHED_BYTES = 128
 # bytes took a fifth less time than by the two others, words of up to 16 some 5 % more.
 SCANNED_BYTES = 32
 
-# Words of a line of the front table: two entries.
-LINE = 2 * WIDTH
+# Room behind the ids: they are written sixteen at a time.
+SPARE = 16
 
 # The filter of pairs: 2 ** 20 bits, which the L2 cache holds. With 50,000 merges one pair in twenty passes that is
 # none, with 280,000 one in four.
@@ -54,6 +44,55 @@ _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE, _SIX, _LAST = np.uint64(1), np.uint64(6), np.uint64(63)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
+
+
+class Rules(NamedTuple):
+    """What a pre-token becomes.
+
+    byte_ids : uint32[256], id of each single byte. pairs : uint64[2 * capacity + FILTER_WORDS], open addressing: left
+    id << 32 | right id, then rank << 32 | id; behind it a bit for every hash, set if a pair has it.
+
+    The others are a table like the cache, asked before anything is merged: pre-tokens that are a token as a whole
+    though merging gives something else; word 2 is the id. It is read only; without such tokens its index is one 0.
+    """
+
+    byte_ids: Any
+    pairs: Any
+    whole_index: Any
+    whole_entries: Any
+    whole_values: Any
+    whole_offsets: Any
+
+
+class Cache(NamedTuple):
+    """The ids of the pre-tokens that were met.
+
+    front : see `front`. index : uint64[power of 2], entries : uint64[4 * capacity]: see `table`. values : uint8[],
+    offsets : int64[]: strings of 16 bytes or more. overflow : uint32[]. used : int64[4]: entries, long strings, their
+    bytes, ids in overflow.
+    """
+
+    front: Any
+    index: Any
+    entries: Any
+    values: Any
+    offsets: Any
+    overflow: Any
+    used: Any
+
+
+class Scratch(NamedTuple):
+    """For merging: uint32[n], uint64[n], int64[2 * n], uint64[3 * n]; n is at least CACHED_BYTES."""
+
+    ids: Any
+    best: Any
+    links: Any
+    heap: Any
+
+
+rules_type = named(Rules, u32s, u64s, u64s, u64s, u8s, i64s)
+cache_type = named(Cache, u64s, u64s, u64s, u8s, i64s, u32s, i64s)
+scratch_type = named(Scratch, u32s, u64s, i64s, u64s)
 
 
 @inlined
@@ -285,12 +324,22 @@ def fill_whole(text, bounds, token_ids, index, entries, values, offsets, used):
 
 
 @step
-def find_whole(text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets, ids):
-    """Whether a pre-token is a token as a whole that merging does not make; its id is then written to `ids`."""
-    at, _ = find(text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets)
-    if at >= 0:
-        ids[0] = np.uint32(whole_entries[at + 2])
-    return at >= 0
+def _merged(text, start, length, low, high, word, rules, scratch):
+    """Ids of a pre-token that is met for the first time, written to ``scratch.ids``; returns their number."""
+    if rules.whole_index.size > 1:
+        at, _ = find(
+            text, start, length, low, high, word, rules.whole_index, rules.whole_entries, rules.whole_values,
+            rules.whole_offsets,
+        )  # fmt: skip
+        if at >= 0:
+            scratch.ids[0] = np.uint32(rules.whole_entries[at + 2])
+            return np.int64(1)
+    ids, best, links, heap = scratch.ids, scratch.best, scratch.links, scratch.heap
+    if length <= SCANNED_BYTES:
+        return merge_by_scan(text, start, length, rules.byte_ids, rules.pairs, ids, best)
+    if length <= CACHED_BYTES:
+        return merge_in_place(text, start, length, rules.byte_ids, rules.pairs, ids, best, links, heap)
+    return merge_by_heap(text, start, length, rules.byte_ids, rules.pairs, ids, best, links, heap)
 
 
 @step
@@ -322,66 +371,38 @@ def _has_room(count, n_bytes, index, entries, values, offsets, overflow, used):
 
 
 @inlined
-def _make_keys(text, spans, first, last, front, keys):
-    """Write the keys of a batch to keys : uint64[3 * BATCH], and ask for their lines of the front table.
+def _emit_one(values, overflow, k, write, out):
+    """Write the ids of pre-token k of a batch; three at once, always. Returns the ids written."""
+    pair, rest = values[2 * k], values[2 * k + 1]
+    n = np.int64(rest >> _HALF)
+    out[write] = np.uint32(pair & _LOW)
+    out[write + 1] = np.uint32(pair >> _HALF)
+    out[write + 2] = np.uint32(rest & _LOW)
+    if n > 3:
+        place = np.int64(pair)
+        for i in range(n):
+            out[write + i] = overflow[place + i]
+    return write + n
 
-    front : uint64[8 * lines]: two entries to a cache line, the one that came last in front.
+
+@inlined
+def _emit(values, overflow, start, stop, wide, write, out):
+    """Write the ids of pre-tokens start..stop of a batch. Returns the ids written.
+
+    Four at a time where none of them has more than three ids, as in nearly all groups of English.
     """
-    lines = np.uint64(front.size // LINE - 1)
-    for k in range(last - first):
-        start = spans[0, first + k]
-        low, high, word = key_of(text, start, spans[1, first + k] - start)
-        keys[3 * k], keys[3 * k + 1], keys[3 * k + 2] = low, high, word
-        prefetch(front, np.int64(word & lines) * LINE)
-
-
-@inlined
-def _look_in_front(count, keys, front, index, ids, missed):
-    """Words 2 and 3 of the pre-tokens of a batch that the front table holds; returns the number of others.
-
-    ids : uint64[2 * BATCH], written. missed : int64[BATCH], written: which of the batch are not there.
-    What is found is chosen without a branch; the list of the others grows by 0 or 1.
-    """
-    lines = np.uint64(front.size // LINE - 1)
-    mask = np.uint64(index.size - 1)
-    misses = 0
-    for k in range(count):
-        low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
-        at = np.int64(word & lines) * LINE
-        in_second = (front[at + 4] == low) & (front[at + 5] == high)
-        hit = (front[at] == low) & (front[at + 1] == high) | in_second
-        at += np.int64(in_second) * WIDTH
-        ids[2 * k], ids[2 * k + 1] = front[at + 2], front[at + 3]
-        missed[misses] = k
-        if not hit:
-            misses += 1
-            prefetch(index, np.int64(word & mask))
-    return misses
-
-
-@inlined
-def _put_in_front(low, high, word, pair, rest, front):
-    """Make an entry the first of its line; the one that was there becomes the second."""
-    at = np.int64(word & np.uint64(front.size // LINE - 1)) * LINE
-    for i in range(WIDTH):
-        front[at + WIDTH + i] = front[at + i]
-    front[at], front[at + 1], front[at + 2], front[at + 3] = low, high, pair, rest
-
-
-@inlined
-def _emit(values, overflow, start, stop, write, out):
-    """Write the ids of pre-tokens start..stop of a batch; three at once, always. Returns the ids written."""
-    for k in range(start, stop):
-        pair, rest = values[2 * k], values[2 * k + 1]
-        n = np.int64(rest >> _HALF)
-        out[write] = np.uint32(pair & _LOW)
-        out[write + 1] = np.uint32(pair >> _HALF)
-        out[write + 2] = np.uint32(rest & _LOW)
-        if n > 3:
-            place = np.int64(pair)
-            for i in range(n):
-                out[write + i] = overflow[place + i]
-        write += n
+    k = start
+    if wide:
+        while k + 4 <= stop:
+            written = store_quads(out, write, values, 2 * k)
+            write += written
+            if written < 0:
+                write -= written
+                for i in range(k, k + 4):
+                    write = _emit_one(values, overflow, i, write, out)
+            k += 4
+    for i in range(k, stop):
+        write = _emit_one(values, overflow, i, write, out)
     return write
 
 
@@ -396,83 +417,64 @@ def _end_segment(cursor, after, bounds, out):
     cursor[2] = segment + 1
 
 
-@kernel(
-    i64, text_type, i64m, i64, i64s, i64s, i64s, u32s, u64s, u64s, u64s, u8s, i64s, u64s, u64s, i64s, u64s, u64s, u64s,
-    u8s, i64s, u32s, i64s, u32s, u64s, i64s, u64s, u32s, u32s,
-)  # fmt: skip
-def encode_spans(
-    text, spans, count, cursor, stops, bounds, byte_ids, pairs, whole_index, whole_entries, whole_values, whole_offsets,
-    keys, batch, missed, front, index, entries, values, offsets, overflow, used, ids, best, links, heap, after, out,
-):  # fmt: skip
+@kernel(i64, text_type, i64m, i64, i64s, i64s, i64s, rules_type, cache_type, batch_type, scratch_type, u32s, i64, u32s)
+def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch, scratch, after, wide, out):
     """Encode the pre-tokens ``text[spans[0, k]:spans[1, k]]`` for k from ``cursor[0]`` to `count`.
 
     cursor : int64[3]: next pre-token, ids written so far, segments ended so far.
     stops : int64[n], not decreasing: the number of pre-tokens after which each segment ends; those up to
     `count` end here. bounds : int64[n], written: the number of ids after which it ends.
-    keys : uint64[3 * BATCH], batch : uint64[2 * BATCH], missed : int64[BATCH]: any contents.
     after : uint32[n], an id to write where each segment ends, NOTHING for none; may be empty: nothing anywhere.
-    ids, best, links, heap : scratch of `merge_by_heap`, at least CACHED_BYTES long.
-    out : uint32[], room for an id for every byte and every segment, and three more.
+    wide : whether the vectors of `lanes` are used.
+    out : uint32[], room for an id for every byte and every segment, and SPARE more.
     Returns DONE, CACHE_FULL, or SCRATCH_FULL: pre-token ``cursor[0]`` is longer than the scratch arrays.
     """
+    front, index, entries = cache.front, cache.index, cache.entries
+    values, offsets, overflow, used = cache.values, cache.offsets, cache.overflow, cache.used
+    hashes, missed = batch.hashes, batch.missed
     mask = np.uint64(index.size - 1)
     while cursor[0] < count:
         first, last = cursor[0], min(cursor[0] + BATCH, count)
-        _make_keys(text, spans, first, last, front, keys)
-        misses = _look_in_front(last - first, keys, front, index, batch, missed)
+        starts, ends = spans[0, first:last], spans[1, first:last]
+        misses = look_up(text, starts, ends, wide, front, index, batch)
         n_bytes = 0
         for m in range(misses):
-            start = spans[0, first + missed[m]]
-            length = spans[1, first + missed[m]] - start
+            length = ends[missed[m]] - starts[missed[m]]
             if length > CACHED_BYTES:
                 last, misses = first + missed[m], m
                 break
             n_bytes += length
-            place = index[np.int64(keys[3 * missed[m] + 2] & mask)] & LOWER
+            place = index[np.int64(hashes[missed[m]] & mask)] & LOWER
             prefetch(entries, np.int64(place) * WIDTH - WIDTH)
         if not _has_room(misses, n_bytes, index, entries, values, offsets, overflow, used):
             return CACHE_FULL
         for m in range(misses):
             k = missed[m]
-            start = spans[0, first + k]
-            length = spans[1, first + k] - start
-            low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
+            start, length = starts[k], ends[k] - starts[k]
+            low, high, word = batch.keys[2 * k], batch.keys[2 * k + 1], hashes[k]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
-                if whole_index.size > 1 and find_whole(
-                    text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets, ids
-                ):
-                    n = 1
-                elif length <= SCANNED_BYTES:
-                    n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
-                else:
-                    n = merge_in_place(text, start, length, byte_ids, pairs, ids, best, links, heap)
+                n = _merged(text, start, length, low, high, word, rules, scratch)
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
-                _remember(at, ids, n, entries, overflow, used)
-            batch[2 * k], batch[2 * k + 1] = entries[at + 2], entries[at + 3]
-            if high != LONG_KEY:
-                _put_in_front(low, high, word, entries[at + 2], entries[at + 3], front)
+                _remember(at, scratch.ids, n, entries, overflow, used)
+            batch.found[2 * k], batch.found[2 * k + 1] = entries[at + 2], entries[at + 3]
+            put_in_front(low, high, word, entries[at + 2], entries[at + 3], front)
         done = np.int64(0)
         while cursor[2] < stops.size and stops[cursor[2]] <= last:
             stop = max(stops[cursor[2]] - first, done)
-            cursor[1] = _emit(batch, overflow, done, stop, cursor[1], out)
+            cursor[1] = _emit(batch.found, overflow, done, stop, wide, cursor[1], out)
             _end_segment(cursor, after, bounds, out)
             done = stop
-        cursor[1] = _emit(batch, overflow, done, last - first, cursor[1], out)
+        cursor[1] = _emit(batch.found, overflow, done, last - first, wide, cursor[1], out)
         cursor[0] = last
         if last < count and spans[1, last] - spans[0, last] > CACHED_BYTES:
             start, length = spans[0, last], spans[1, last] - spans[0, last]
-            if length > ids.size:
+            if length > scratch.ids.size:
                 return SCRATCH_FULL
             low, high, word = key_of(text, start, length)
-            if whole_index.size > 1 and find_whole(
-                text, start, length, low, high, word, whole_index, whole_entries, whole_values, whole_offsets, ids
-            ):
-                n = 1
-            else:
-                n = merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap)
+            n = _merged(text, start, length, low, high, word, rules, scratch)
             for i in range(n):
-                out[cursor[1] + i] = ids[i]
+                out[cursor[1] + i] = scratch.ids[i]
             cursor[0], cursor[1] = last + 1, cursor[1] + n
         while cursor[2] < stops.size and stops[cursor[2]] <= cursor[0]:
             _end_segment(cursor, after, bounds, out)

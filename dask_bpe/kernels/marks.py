@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # What `scan_table` returns when a block needs more room than its buffers have.
 ENLARGE = -1
+# What the kernels that cut and encode return where the pattern leaves text unmatched.
+UNMATCHED = -2
 # Room that the marks have beyond a block.
 PADDING = 128
 # No next state.

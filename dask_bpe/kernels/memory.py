@@ -17,12 +17,14 @@ def zeros(count: int, dtype: Any = np.uint64) -> npt.NDArray[Any]:
     A table of 64 MB on pages of 4 kB misses the TLB at nearly every look-up: encoding took a quarter longer.
     """
     n_bytes = max(count, 1) * np.dtype(dtype).itemsize
-    if n_bytes < _HUGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+    if n_bytes < _HUGE_PAGE // 4 or not hasattr(mmap, "MADV_HUGEPAGE"):
         raw = np.zeros(n_bytes + 64, np.uint8)
         start = -raw.ctypes.data % 64
     else:
         # Private: memory that processes could share would be a file, which gets no huge pages.
-        region = mmap.mmap(-1, n_bytes + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        region = mmap.mmap(
+            -1, -(-n_bytes // _HUGE_PAGE) * _HUGE_PAGE + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        )
         region.madvise(mmap.MADV_HUGEPAGE)
         raw = np.frombuffer(region, np.uint8)
         start = -raw.ctypes.data % _HUGE_PAGE

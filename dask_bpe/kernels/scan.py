@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, inlined, kernel, step, text_type, u8s, u64s
+from dask_bpe.kernels.positions import write_cuts
 from dask_bpe.kernels.simd import classify64, count_trailing_zeros
 from dask_bpe.kernels.utf8 import OTHER, SPACE, class_at
 
@@ -99,6 +100,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     a pre-token of its own unless the text ends there.
     """
     masks, spill = words[:4], words[4:9]
+    starts, ends = spans[0], spans[1]
     for i in range(9):
         words[i] = _NONE
     last_letter = last_number = last_other = last_space = last_blank = _NONE
@@ -165,12 +167,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
                         cuts |= _ONE << np.uint64(stop)
                     else:
                         set_ahead |= _ONE << np.uint64(stop - 64)
-        while cuts != 0:
-            cut = base + count_trailing_zeros(cuts)
-            spans[1, found - 1] = cut
-            spans[0, found] = cut
-            found += 1
-            cuts &= cuts - _ONE
+        found = write_cuts(cuts, base, starts, ends, found)
         if found > limit:
             return found
         last_letter = letters >> _LAST

@@ -16,7 +16,7 @@ _U8, _U64 = ir.IntType(8), ir.IntType(64)
 _BYTES64 = ir.VectorType(_U8, 64)
 
 
-def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, to: Any) -> Any:
+def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, to: Any) -> Any:
     """Pointer of type `to` to element ``arguments[1]`` of the array ``arguments[0]``."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), to.as_pointer())
@@ -40,7 +40,7 @@ def load_u64(typing_context: Any, array: Any, index: Any) -> Any:
     """The eight bytes at `index` as a little-endian uint64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_pointer(context, builder, signature, arguments, _U64), align=1)
+        return builder.load(pointer_to(context, builder, signature, arguments, _U64), align=1)
 
     return types.uint64(array, types.int64), generate
 
@@ -53,7 +53,7 @@ def classify64(typing_context: Any, array: Any, index: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = builder.load(_pointer(context, builder, signature, arguments, _BYTES64), align=1)
+        data = builder.load(pointer_to(context, builder, signature, arguments, _BYTES64), align=1)
         letters = _in_range(builder, builder.or_(data, _splat(0x20)), ord("a"), ord("z"))
         digits = _in_range(builder, data, ord("0"), ord("9"))
         blanks = builder.icmp_unsigned("==", data, _splat(0x20))
@@ -71,7 +71,7 @@ def match64(typing_context: Any, array: Any, index: Any, byte: Any) -> Any:
     """Mask of the 64 bytes at `index` that equal `byte`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = builder.load(_pointer(context, builder, signature, arguments, _BYTES64), align=1)
+        data = builder.load(pointer_to(context, builder, signature, arguments, _BYTES64), align=1)
         lanes = builder.insert_element(
             ir.Constant(_BYTES64, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
         )
@@ -91,7 +91,7 @@ def bits64(typing_context: Any, array: Any, index: Any, bits: Any) -> Any:
     wanted = bits.literal_value if isinstance(bits, types.IntegerLiteral) else 0
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = builder.load(_pointer(context, builder, signature, arguments, _BYTES64), align=1)
+        data = builder.load(pointer_to(context, builder, signature, arguments, _BYTES64), align=1)
         return _to_mask(builder, builder.icmp_unsigned("!=", builder.and_(data, _splat(wanted)), _splat(0)))
 
     return None if not wanted else (types.uint64(array, types.int64, bits), generate)
@@ -122,7 +122,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of ``array[index]``, to be read and written soon. A hint: any index is safe."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _pointer(context, builder, signature, arguments, _U8)
+        pointer = pointer_to(context, builder, signature, arguments, _U8)
         i32 = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [_U8.as_pointer(), i32, i32, i32])
         function = builder.module.globals.get("llvm.prefetch.p0") or ir.Function(

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import i64, inlined, kernel, none, step, u64s
+from dask_bpe.kernels.lanes import byte_swap, gather8, minimum, splat
 from dask_bpe.kernels.simd import load_u64
 
 WIDTH = 4
@@ -40,10 +41,7 @@ _MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
 @inlined
 def mix(low, high):
     """Hash of 128 bits to 64: two multiplications; the low bits are as good as the high ones."""
-    word = (low ^ (high * _MIX_2)) * _MIX_1
-    word ^= word >> np.uint64(32)
-    word *= _MIX_2
-    return word ^ (word >> np.uint64(29))
+    return byte_swap(low * _MIX_1 + high * _MIX_2)
 
 
 @step
@@ -69,6 +67,17 @@ def pack(text, start, length):
     else:
         low, high = _pack_at_end(text, start, length)
     return low, high | np.uint64(length) << TOP
+
+
+@inlined
+def pack_lanes(text, start, length):
+    """`pack` of eight strings; those of more than 15 bytes get some words. 16 bytes from each start exist."""
+    most = minimum(length, np.uint64(SHORT))
+    of_low = minimum(most, np.uint64(8))
+    low = gather8(text, start) & (splat(_ALL) >> (splat(np.uint64(64)) - (of_low << np.uint64(3))))
+    rest = (most - of_low) << np.uint64(3)
+    high = gather8(text, start + np.uint64(8)) & (splat(_ALL >> np.uint64(1)) >> (splat(np.uint64(63)) - rest))
+    return low, high | most << TOP
 
 
 @step

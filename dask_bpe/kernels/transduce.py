@@ -38,6 +38,7 @@ from dask_bpe.kernels._jit import (
     u8s,
 )
 from dask_bpe.kernels.marks import AGAIN, BEGINS, DEAD, DROPPED, ENLARGE, PADDING, REFUSES
+from dask_bpe.kernels.positions import write_cuts
 from dask_bpe.kernels.simd import bits64, count_trailing_zeros
 from dask_bpe.kernels.utf8 import code_point
 
@@ -291,18 +292,14 @@ def _write_all(marks, cursor, size, spans, found):
     """Write the pieces of a block from the place ``cursor[3]`` on, as far as there is room. Returns how many there
     are in `spans`; ``cursor[3]`` is where to go on, `size` if all are written."""
     block, first = cursor[1], cursor[3]
+    starts, ends = spans[0], spans[1]
     limit = spans.shape[1] - 64
     spans[0, found] = block + first
     found += 1
     at = first & ~63
     begins = _begins64(marks, at) & (~np.uint64(1) << np.uint64(first - at))
     while True:
-        while begins != 0:
-            cut = block + at + count_trailing_zeros(begins)
-            spans[1, found - 1] = cut
-            spans[0, found] = cut
-            found += 1
-            begins &= begins - np.uint64(1)
+        found = write_cuts(begins, block + at, starts, ends, found)
         at += 64
         if at >= size:
             spans[1, found - 1] = block + size

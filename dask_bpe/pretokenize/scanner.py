@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Text = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 
-# Pre-tokens of a batch: the arrays that pass between scanner and encoder stay within the L2 cache.
-CAPACITY = 8192
+# Pre-tokens of a batch: the arrays that pass between scanner and encoder stay near the L1 cache.
+CAPACITY = 2048
 # Bytes of a block that the tables of a pattern cut at once: it and its marks stay within the L1 cache.
 _BLOCK = 4096
 _MOST_KEPT = 1 << 20
@@ -43,6 +43,20 @@ class Batch(NamedTuple):
     stops: Int64s
 
 
+class Cutting(NamedTuple):
+    """What a kernel that cuts text and goes on with the pre-tokens itself needs of a scanner.
+
+    by : "gpt2" or "table", by the module that cuts. place : int64[7], where it stands. arguments : its own, between
+    `place` and `spans`. spans, stops : as in `Batch`.
+    """
+
+    by: str
+    place: Int64s
+    arguments: tuple[Any, ...]
+    spans: Int64s
+    stops: Int64s
+
+
 class Scanner:
     """Cuts text by one pattern. Holds buffers: one scanner serves one thread at a time.
 
@@ -56,11 +70,11 @@ class Scanner:
     def __init__(self, pattern: Pattern, *, keep_all: bool = False) -> None:
         self._pattern = pattern
         self._keep_all = keep_all
-        self._vectors: Any = None
+        self._by: str | None = None
         self._tables: Tables | None = None
         self._ready = False
         self._spans = np.empty((2, CAPACITY), np.int64)
-        self._cursor = np.zeros(7, np.int64)
+        self._place = np.zeros(7, np.int64)
         self._n_unmatched = 0
         self._scratch = np.empty(64, np.uint8)
         self._words = np.empty(9, np.uint64)
@@ -82,65 +96,66 @@ class Scanner:
         """
         if not self._pattern.splits:
             return self._scan_whole(segments)
+        cutting = self.begin(segments)
+        if cutting is None:
+            return self._scan_regex(text, segments)
+        return self._scan_cutting(text, segments, cutting)
+
+    def begin(self, segments: Int64s) -> Cutting | None:
+        """What kernels need to cut these segments; None if none of them knows the pattern. After them, call `end`."""
         if not self._ready:
             self._make_ready()
-        if self._vectors is not None:
-            return self._scan_gpt2(text, segments)
-        if self._tables is not None:
-            return self._scan_table(text, segments, self._tables)
-        return self._scan_regex(text, segments)
+        if self._by is None:
+            return None
+        self._place.fill(0)
+        self._place[5] = -1
+        return Cutting(self._by, self._place, self._arguments(), self._spans, np.empty(segments.shape[1], np.int64))
+
+    def go_on(self, state: int, text: Text, segments: Int64s, cutting: Cutting) -> Cutting:
+        """Do what a kernel that stopped asks for; raises InputError where it found text unmatched."""
+        if state == ENLARGE:
+            self._make_room(2 * len(self._inside))  # text that may be cut nowhere is one block
+            return cutting._replace(arguments=self._arguments())
+        start, end = cutting.place[5:7].tolist()
+        segment = int(np.searchsorted(segments[0], start, side="right")) - 1
+        raise _unmatched(start - int(segments[0, segment]), _decode(text[start:end]))
+
+    def end(self) -> None:
+        """Add up what was unmatched, and give up buffers that are extraordinarily large."""
+        self._n_unmatched += int(self._place[4])
+        if len(self._inside) > _MOST_KEPT:
+            self._make_room(_BLOCK)
 
     def _make_ready(self) -> None:
         """Find what cuts this pattern: once, for it takes as long as a short text."""
-        # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
         if self._pattern.name == "gpt2" and os.environ.get("DASK_BPE_SIMD") != "0":
-            from dask_bpe.kernels.scan import scan_gpt2
-
-            self._vectors = scan_gpt2
-        else:
+            self._by = "gpt2"
+        elif self._pattern.splits:
             from dask_bpe.pretokenize.tables import tables_of
 
             self._tables = tables_of(self._pattern)
+            self._by = None if self._tables is None else "table"
         self._ready = True
 
-    def _scan_gpt2(self, text: Text, segments: Int64s) -> Iterator[Batch]:
-        classes, cursor, scan_gpt2 = code_point_classes(), self._cursor, self._vectors
-        stops = np.empty(segments.shape[1], np.int64)
-        cursor.fill(0)
-        first = 0
-        while first < segments.shape[1]:
-            count = scan_gpt2(text, segments, cursor, classes, self._scratch, self._words, self._spans, stops)
-            last = int(cursor[0])
-            yield Batch(self._spans, count, first, last, stops)
-            first = last
+    def _arguments(self) -> tuple[Any, ...]:
+        if self._tables is None:
+            return code_point_classes(), self._scratch, self._words
+        # Not what only the driver asks for; `inside` is written through one name and read through the other.
+        return (*self._tables[:-1], self._inside, self._inside, self._lanes, self._marks)
 
-    def _scan_table(self, text: Text, segments: Int64s, tables: Tables) -> Iterator[Batch]:
-        from dask_bpe.kernels.transduce import scan_table
-
-        cursor = self._cursor
-        stops = np.empty(segments.shape[1], np.int64)
-        cursor.fill(0)
-        first = 0
+    def _scan_cutting(self, text: Text, segments: Int64s, cutting: Cutting) -> Iterator[Batch]:
+        place, first = cutting.place, 0
+        cut = _kernel(cutting.by)
         while first < segments.shape[1]:
-            cursor[5] = -1
-            inside, marks = self._inside, self._marks
-            count = scan_table(
-                text, segments, cursor, tables.byte_classes, tables.classes, tables.n_classes, tables.table,
-                tables.cuts, tables.automata, tables.splits, inside, inside, self._lanes, marks, self._spans, stops,
-            )  # fmt: skip
-            if count == ENLARGE:
-                self._make_room(2 * len(inside))  # text that may be cut nowhere is one block
+            count = cut(text, segments, place, *cutting.arguments, cutting.spans, cutting.stops)
+            if count == ENLARGE or (place[5] >= 0 and self._keep_all):
+                cutting = self.go_on(min(count, 0), text, segments, cutting)
                 continue
-            last = int(cursor[0])
-            if cursor[5] >= 0 and self._keep_all:
-                start, end = cursor[5:7].tolist()
-                segment = int(np.searchsorted(segments[0], start, side="right")) - 1
-                raise _unmatched(start - int(segments[0, segment]), _decode(text[start:end]))
-            yield Batch(self._spans, count, first, last, stops)
+            place[5] = -1
+            last = int(place[0])
+            yield Batch(cutting.spans, count, first, last, cutting.stops)
             first = last
-        self._n_unmatched += int(cursor[4])
-        if len(self._inside) > _MOST_KEPT:
-            self._make_room(_BLOCK)
+        self.end()
 
     def _make_room(self, size: int) -> None:
         """Buffers for blocks of `size` bytes."""
@@ -195,3 +210,14 @@ def _unmatched(at: int, characters: str) -> InputError:
         f"the pattern leaves {characters[:20]!r} at byte {at} of the text unmatched: it could not be decoded"
         " again; add an alternative that matches it"
     )
+
+
+def _kernel(by: str) -> Any:
+    # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
+    if by == "gpt2":
+        from dask_bpe.kernels.scan import scan_gpt2
+
+        return scan_gpt2
+    from dask_bpe.kernels.transduce import scan_table
+
+    return scan_table

@@ -1,0 +1,114 @@
+"""A small table of the short pre-tokens that came last, before the large tables of `count` and `encode`.
+
+A line is 64 bytes: two entries of four words, the one that came last in front. Words 0 and 1 of an entry are its key
+(see `table`), words 2 and 3 the user's. The L2 cache holds it, where a look into the large tables is one or two reads
+of memory: of English one pre-token in twenty is not here, of code one in forty.
+
+    front : uint64[8 * lines]
+
+Pre-tokens are looked up in batches:
+
+    keys : uint64[2 * BATCH]   words 0 and 1 of each       hashes : uint64[BATCH]
+    found : uint64[2 * BATCH]  words 2 and 3 of each       missed : int64[BATCH]   which are not in the table
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dask_bpe.kernels._jit import i64s, inlined, named, u64s
+from dask_bpe.kernels.lanes import LANES, load_pairs8, match_pair, pack16, store8
+from dask_bpe.kernels.simd import prefetch
+from dask_bpe.kernels.table import LONG_KEY, SHORT, WIDTH, key_of, mix
+
+# Pre-tokens that are looked up before those that were not there are searched for: their reads of memory overlap.
+# With 256 there are too few of them, with 1,024 the arrays of a batch leave the L1 cache.
+BATCH = 512
+# Words of a line.
+LINE = 2 * WIDTH
+
+_ONE, _FOUR = np.uint64(1), np.uint64(4)
+_ENTRIES = np.uint64(0b10001)
+
+
+class Batch(NamedTuple):
+    """The arrays of a batch."""
+
+    keys: Any
+    hashes: Any
+    found: Any
+    missed: Any
+
+    @classmethod
+    def empty(cls) -> Batch:
+        """Arrays of any contents."""
+        return cls(*(np.empty(n, kind) for n, kind in _SIZES))
+
+
+_SIZES = (2 * BATCH, np.uint64), (BATCH, np.uint64), (2 * BATCH, np.uint64), (BATCH, np.int64)
+batch_type = named(Batch, u64s, u64s, u64s, i64s)
+
+
+@inlined
+def _make_keys(text, starts, ends, keys, hashes):
+    for k in range(starts.size):
+        keys[2 * k], keys[2 * k + 1], hashes[k] = key_of(text, starts[k], ends[k] - starts[k])
+
+
+@inlined
+def _make_keys_wide(text, starts, ends, keys, hashes):
+    """The same for a full batch: keys without a branch, hashes eight at a time."""
+    n_long = 0
+    for k in range(BATCH):
+        length = ends[k] - starts[k]
+        pack16(text, starts[k], min(length, SHORT), keys, 2 * k)
+        n_long += length > SHORT
+    for k in range(0, BATCH, LANES):
+        low, high = load_pairs8(keys, 2 * k)
+        store8(hashes, k, mix(low, high))
+    if n_long > 0:
+        for k in range(BATCH):
+            if ends[k] - starts[k] > SHORT:
+                keys[2 * k], keys[2 * k + 1], hashes[k] = key_of(text, starts[k], ends[k] - starts[k])
+
+
+@inlined
+def look_up(text, starts, ends, wide, front, index, batch):
+    """Find a batch of pre-tokens ``text[starts[k]:ends[k]]``, at most BATCH, in the front table.
+
+    All of `batch` is written. What is found is chosen without a branch; the list of what is missed grows by 0 or 1.
+    Returns the length of that list, after asking for the places in `index` where the search for those goes on.
+    """
+    if wide and starts.size == BATCH:
+        _make_keys_wide(text, starts, ends, batch.keys, batch.hashes)
+    else:
+        _make_keys(text, starts, ends, batch.keys, batch.hashes)
+    keys, hashes, found, missed = batch.keys, batch.hashes, batch.found, batch.missed
+    lines = np.uint64(front.size // LINE - 1)
+    misses = np.uint64(0)
+    for k in range(starts.size):
+        at = (hashes[k] & lines) * np.uint64(LINE)
+        equal = match_pair(front, at, keys, 2 * k)
+        # Bit 0 if the first entry of the line is it, bit 4 if the second is: both words of the key are equal.
+        entry = equal & (equal >> _ONE) & _ENTRIES
+        at += (entry >> _FOUR) * np.uint64(WIDTH)
+        found[2 * k], found[2 * k + 1] = front[at + np.uint64(2)], front[at + np.uint64(3)]
+        missed[misses] = k
+        misses += np.uint64(entry == 0)
+    mask = np.uint64(index.size - 1)
+    for m in range(misses):
+        prefetch(index, np.int64(hashes[missed[m]] & mask))
+    return np.int64(misses)
+
+
+@inlined
+def put_in_front(low, high, word, second, third, front):
+    """Make an entry the first of its line, unless its string is long; the one that was there becomes the second."""
+    at = np.int64(word & np.uint64(front.size // LINE - 1)) * LINE
+    # It may be there by now: a batch can miss a pre-token twice.
+    if high != LONG_KEY and (front[at] != low or front[at + 1] != high):
+        for i in range(WIDTH):
+            front[at + WIDTH + i] = front[at + i]
+        front[at], front[at + 1], front[at + 2], front[at + 3] = low, high, second, third

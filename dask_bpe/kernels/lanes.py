@@ -1,0 +1,354 @@
+"""Vectors of eight uint64 as values that kernels compute with: a pre-token in each lane.
+
+`U64x8` and `Mask8` are types of numba. ``a + b``, ``a * b``, ``a & b``, ``a | b``, ``a ^ b``, ``a << b`` and
+``a >> b`` work lane by lane, a scalar uint64 standing for eight of it; comparisons give a mask. They are LLVM's
+portable vectors: one register with AVX-512, two with AVX2; where a processor has no gathers they become loads one by
+one. Indices are not checked: the caller proves that those of all lanes exist.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
+from numba import types
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, models, register_model
+
+from dask_bpe.kernels.simd import pointer_to
+
+LANES = 8
+# Whether this processor packs lanes and positions in one instruction (Intel since Ice Lake, AMD since Zen 4).
+WIDE = bool(get_host_cpu_features().get("avx512vbmi2"))
+
+_I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
+_WORDS, _FLAGS = ir.VectorType(_I64, LANES), ir.VectorType(_I1, LANES)
+# The same register as 16 words of 32 bits, the lower half of each lane first.
+_HALVES, _HALF_FLAGS = ir.VectorType(_I32, 2 * LANES), ir.VectorType(_I1, 2 * LANES)
+
+
+class _Words(types.Type):
+    def __init__(self) -> None:
+        super().__init__("U64x8")
+
+
+class _Flags(types.Type):
+    def __init__(self) -> None:
+        super().__init__("Mask8")
+
+
+u64x8, mask8 = _Words(), _Flags()
+
+
+@register_model(_Words)
+class _WordsModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _WORDS)
+
+
+@register_model(_Flags)
+class _FlagsModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _FLAGS)
+
+
+def _operand(context: Any, builder: Any, value: Any, kind: Any) -> Any:
+    """A vector as it is, a scalar eight times."""
+    if isinstance(kind, _Words):
+        return value
+    word = context.cast(builder, value, kind, types.uint64)
+    lane = builder.insert_element(ir.Constant(_WORDS, ir.Undefined), word, ir.Constant(_I32, 0))
+    everywhere = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+    return builder.shuffle_vector(lane, ir.Constant(_WORDS, ir.Undefined), everywhere)
+
+
+def _operation(function: Any, operand: Any, result: Any, generate: Callable[[Any, Any, Any], Any]) -> None:
+    """Give a binary operator a meaning for two `operand`, or one and a scalar."""
+
+    @infer_global(function)
+    class _Typing(AbstractTemplate):
+        def generic(self, arguments: Any, keywords: Any) -> Any:
+            if len(arguments) != 2 or arguments[0] != operand:
+                return None
+            fits = arguments[1] == operand or (operand == u64x8 and isinstance(arguments[1], types.Integer))
+            return signature(result, *arguments) if fits else None
+
+    def lower(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        if operand == u64x8:
+            arguments = [_operand(context, builder, *pair) for pair in zip(arguments, sig.args, strict=True)]
+        return generate(builder, *arguments)
+
+    lower_builtin(function, type(operand), type(operand))(lower)
+    if operand == u64x8:
+        lower_builtin(function, type(operand), types.Integer)(lower)
+
+
+for _function, _method in {
+    operator.add: "add",
+    operator.sub: "sub",
+    operator.mul: "mul",
+    operator.and_: "and_",
+    operator.or_: "or_",
+    operator.xor: "xor",
+    operator.lshift: "shl",
+    operator.rshift: "lshr",
+}.items():
+    _operation(_function, u64x8, u64x8, lambda builder, a, b, method=_method: getattr(builder, method)(a, b))
+for _function, _sign in {operator.eq: "==", operator.gt: ">", operator.lt: "<"}.items():
+    _operation(_function, u64x8, mask8, lambda builder, a, b, sign=_sign: builder.icmp_unsigned(sign, a, b))
+_operation(operator.and_, mask8, mask8, lambda builder, a, b: builder.and_(a, b))
+_operation(operator.or_, mask8, mask8, lambda builder, a, b: builder.or_(a, b))
+
+
+def _call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    """Call a function that LLVM knows."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, arguments)
+
+
+@intrinsic
+def load8(typing_context: Any, array: Any, index: Any) -> Any:
+    """Eight words of an array of 64-bit integers."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return builder.load(pointer_to(context, builder, sig, arguments, _WORDS), align=8)
+
+    return u64x8(array, types.int64), generate
+
+
+@intrinsic
+def store8(typing_context: Any, array: Any, index: Any, words: Any) -> Any:
+    """Write eight words to an array of 64-bit integers."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], pointer_to(context, builder, sig, arguments, _WORDS), align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, u64x8), generate
+
+
+@intrinsic
+def gather8(typing_context: Any, array: Any, indices: Any) -> Any:
+    """The eight bytes, little-endian, that begin at each of eight indices of an array of uint8 or uint64."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        base = context.make_array(sig.args[0])(context, builder, arguments[0]).data
+        size = ir.Constant(_I64, sig.args[0].dtype.bitwidth // 8)
+        start = _operand(context, builder, builder.ptrtoint(base, _I64), types.uint64)
+        offsets = builder.mul(arguments[1], _operand(context, builder, size, types.uint64))
+        pointers = builder.inttoptr(builder.add(start, offsets), ir.VectorType(ir.PointerType(), LANES))
+        nothing, everywhere = ir.Constant(_WORDS, ir.Undefined), ir.Constant(_FLAGS, [1] * LANES)
+        given = [pointers, ir.Constant(_I32, 1), everywhere, nothing]
+        return _call(builder, "llvm.masked.gather.v8i64.v8p0", _WORDS, given)
+
+    return u64x8(array, u64x8), generate
+
+
+@intrinsic
+def pack16(typing_context: Any, text: Any, start: Any, length: Any, keys: Any, index: Any) -> Any:
+    """Write a string of at most 15 bytes, zeros after it, and its length in the 16th byte, to two words of `keys`."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 16)
+        pointer = pointer_to(context, builder, sig, arguments[:2], kind)
+        byte = builder.trunc(arguments[2], _I8)
+        lane = builder.insert_element(ir.Constant(kind, ir.Undefined), byte, ir.Constant(_I32, 0))
+        lengths = builder.shuffle_vector(
+            lane, ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(_I32, 16), [0] * 16)
+        )
+        inside = builder.icmp_unsigned("<", ir.Constant(kind, [*range(16)]), lengths)
+        given = [pointer, ir.Constant(_I32, 1), inside, ir.Constant(kind, [0] * 16)]
+        packed = _call(builder, "llvm.masked.load.v16i8.p0", kind, given)
+        packed = builder.insert_element(packed, byte, ir.Constant(_I32, 15))
+        keys_sig = signature(sig.return_type, sig.args[3], sig.args[4])
+        builder.store(packed, pointer_to(context, builder, keys_sig, arguments[3:], kind), align=8)
+        return context.get_dummy_value()
+
+    return types.void(text, types.int64, types.int64, keys, types.int64), generate
+
+
+@intrinsic
+def load_pairs8(typing_context: Any, array: Any, index: Any) -> Any:
+    """The first and the second words of eight pairs of words."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        one = builder.load(pointer_to(context, builder, sig, arguments, _WORDS), align=8)
+        further = [arguments[0], builder.add(arguments[1], ir.Constant(_I64, LANES))]
+        two = builder.load(pointer_to(context, builder, sig, further, _WORDS), align=8)
+        lanes = ir.VectorType(_I32, LANES)
+        parts = [
+            builder.shuffle_vector(one, two, ir.Constant(lanes, [*range(first, 2 * LANES, 2)])) for first in (0, 1)
+        ]
+        return context.make_tuple(builder, sig.return_type, parts)
+
+    return types.UniTuple(u64x8, 2)(array, types.int64), generate
+
+
+@intrinsic
+def match_pair(typing_context: Any, line: Any, at: Any, keys: Any, index: Any) -> Any:
+    """Which of the eight words at ``line[at]`` equal ``keys[index], keys[index + 1]``, those two again, and so on."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        words = builder.load(pointer_to(context, builder, sig, arguments[:2], _WORDS), align=8)
+        keys_sig = signature(sig.return_type, sig.args[2], sig.args[3])
+        kind = ir.VectorType(_I64, 2)
+        pair = builder.load(pointer_to(context, builder, keys_sig, arguments[2:], kind), align=8)
+        repeated = ir.Constant(ir.VectorType(_I32, LANES), [0, 1] * (LANES // 2))
+        wanted = builder.shuffle_vector(pair, ir.Constant(kind, ir.Undefined), repeated)
+        return builder.zext(builder.bitcast(builder.icmp_unsigned("==", words, wanted), _I8), _I64)
+
+    return types.uint64(line, types.uint64, keys, types.int64), generate
+
+
+@intrinsic
+def choose(typing_context: Any, mask: Any, yes: Any, no: Any) -> Any:
+    """Lane by lane, one of two vectors."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return builder.select(*arguments)
+
+    return u64x8(mask8, u64x8, u64x8), generate
+
+
+@intrinsic
+def byte_swap(typing_context: Any, words: Any) -> Any:
+    """The bytes of a uint64, or of each of eight, in reverse order."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        name = "llvm.bswap.v8i64" if words == u64x8 else "llvm.bswap.i64"
+        return _call(builder, name, arguments[0].type, arguments)
+
+    return words(words), generate
+
+
+@intrinsic
+def minimum(typing_context: Any, a: Any, b: Any) -> Any:
+    """Lane by lane, the lesser of a vector and a scalar."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        vector, scalar = arguments[0], _operand(context, builder, arguments[1], types.uint64)
+        return builder.select(builder.icmp_unsigned("<", vector, scalar), vector, scalar)
+
+    return u64x8(u64x8, types.uint64), generate
+
+
+@intrinsic
+def splat(typing_context: Any, word: Any) -> Any:
+    """Eight times a word."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return _operand(context, builder, arguments[0], types.uint64)
+
+    return u64x8(types.uint64), generate
+
+
+@intrinsic
+def as_mask(typing_context: Any, word: Any) -> Any:
+    """The mask whose lanes are the lowest eight bits of a number."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return builder.bitcast(builder.trunc(arguments[0], _I8), _FLAGS)
+
+    return mask8(types.uint64), generate
+
+
+@intrinsic
+def bits(typing_context: Any, mask: Any) -> Any:
+    """A mask as a number: bit i for lane i."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return builder.zext(builder.bitcast(arguments[0], _I8), _I64)
+
+    return types.uint64(mask8), generate
+
+
+@intrinsic
+def count_up(typing_context: Any, start: Any) -> Any:
+    """start, start + 1, ... start + 7."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return builder.add(_operand(context, builder, arguments[0], types.uint64), ir.Constant(_WORDS, [*range(LANES)]))
+
+    return u64x8(types.uint64), generate
+
+
+def _packed(builder: Any, words: Any, mask: Any, pointer: Any) -> None:
+    """Write the words that a mask chooses one after the other; what comes behind them is written over too."""
+    kind = words.type
+    suffix = f"v{kind.count}i{kind.element.width}"
+    if WIDE:
+        # Into a register: the store that packs is microcode on some processors.
+        name = f"llvm.x86.avx512.mask.compress.{suffix}"
+        chosen = _call(builder, name, kind, [words, ir.Constant(kind, ir.Undefined), mask])
+        builder.store(chosen, builder.bitcast(pointer, kind.as_pointer()), align=1)
+    else:
+        _call(builder, f"llvm.masked.compressstore.{suffix}", ir.VoidType(), [words, pointer, mask])
+
+
+@intrinsic
+def store_chosen(typing_context: Any, array: Any, index: Any, words: Any, mask: Any) -> Any:
+    """Write the words of the lanes of a mask one after the other. Room for all eight is needed."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        _packed(builder, arguments[2], arguments[3], pointer_to(context, builder, sig, arguments, _I64))
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, u64x8, mask8), generate
+
+
+@intrinsic
+def store_quads(typing_context: Any, array: Any, index: Any, quads: Any, at: Any) -> Any:
+    """Write the words of four lists of up to three to an array of uint32, one after the other; their number.
+
+    A list is two words of `quads`: three halves of words, and the length. Room for 16 is needed. Nothing counts as
+    written, and -1 is returned, if a length is greater than 3.
+    """
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        quads_sig = signature(sig.return_type, sig.args[2], sig.args[3])
+        lists = builder.load(pointer_to(context, builder, quads_sig, arguments[2:], _HALVES), align=8)
+        lanes = ir.VectorType(_I32, 16)
+        nothing = ir.Constant(_HALVES, ir.Undefined)
+        lengths = builder.shuffle_vector(lists, nothing, ir.Constant(lanes, [k | 3 for k in range(16)]))
+        chosen = builder.icmp_unsigned(">", lengths, ir.Constant(_HALVES, [0, 1, 2, 3] * 4))
+        _packed(builder, lists, chosen, pointer_to(context, builder, sig, arguments[:2], _I32))
+        mask = builder.zext(builder.bitcast(chosen, ir.IntType(16)), _I64)
+        count = _call(builder, "llvm.ctpop.i64", _I64, [mask])
+        too_long = builder.icmp_unsigned("!=", builder.and_(mask, ir.Constant(_I64, 0x8888)), ir.Constant(_I64, 0))
+        return builder.select(too_long, ir.Constant(_I64, -1), count)
+
+    return types.int64(array, types.int64, quads, types.int64), generate
+
+
+@intrinsic
+def set_positions(typing_context: Any, array: Any, index: Any, base: Any, word: Any) -> Any:
+    """Write base + the place of every set bit of `word` to an array of 64-bit integers. Room for 64 is needed."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 64)
+        flags = builder.bitcast(arguments[3], ir.VectorType(_I1, 64))
+        given = [ir.Constant(kind, [*range(64)]), ir.Constant(kind, ir.Undefined), flags]
+        places = _call(builder, "llvm.x86.avx512.mask.compress.v64i8", kind, given)
+        start = _operand(context, builder, arguments[2], types.uint64)
+
+        def write(first: int) -> None:
+            lanes = ir.Constant(ir.VectorType(_I32, LANES), [*range(first, first + LANES)])
+            few = builder.shuffle_vector(places, ir.Constant(kind, ir.Undefined), lanes)
+            at = builder.add(arguments[1], ir.Constant(_I64, first))
+            pointer = pointer_to(context, builder, sig, [arguments[0], at], _WORDS)
+            builder.store(builder.add(builder.zext(few, _WORDS), start), pointer, align=8)
+
+        for first in range(0, 24, LANES):
+            write(first)
+        count = _call(builder, "llvm.ctpop.i64", _I64, [arguments[3]])
+        with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(_I64, 24)), likely=False):
+            for first in range(24, 64, LANES):
+                write(first)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64, types.uint64), generate

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dask_bpe.errors import ParameterError, VocabularyError, whole_number
 from dask_bpe.io import columns
 from dask_bpe.kernels import count as kernels
-from dask_bpe.kernels import memory, sort, table
+from dask_bpe.kernels import front, lanes, memory, sort, table
 from dask_bpe.pretokenize import PatternSpec, Scanner, SpecialTokens, get_pattern
 from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
 from dask_bpe.ragged import Ragged
@@ -22,6 +22,9 @@ Int64s = npt.NDArray[np.int64]
 
 FORMAT = "dask_bpe.counts"
 VERSION = 1
+
+# Lines of the front table, 64 bytes each: 1 MB.
+_FRONT_LINES = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,65 +237,98 @@ class CountTable:
 
     def __init__(self, expected: int = 1024) -> None:
         capacity = 1 << max(12, (2 * expected - 1).bit_length())
-        self._index = memory.zeros(capacity)
-        self._entries = memory.zeros(table.WIDTH * (capacity // 8 * 5))
-        self._values = np.empty(1 << 16, np.uint8)
-        self._offsets = np.zeros(1 << 12, np.int64)
-        self._used = np.zeros(3, np.int64)
-        self._keys = np.empty(3 * kernels.BATCH, np.uint64)
+        self._table = kernels.Table(
+            front=memory.zeros(front.LINE * _FRONT_LINES),
+            index=memory.zeros(capacity),
+            entries=memory.zeros(table.WIDTH * (capacity // 8 * 5)),
+            values=np.empty(1 << 16, np.uint8),
+            offsets=np.zeros(1 << 12, np.int64),
+            used=np.zeros(3, np.int64),
+        )
+        self._batch = front.Batch.empty()
+        self._cursor, self._cut = np.zeros(1, np.int64), np.zeros(3, np.int64)
         self.n_unmatched = 0
 
     def add_segments(self, text: npt.NDArray[np.uint8], segments: Int64s, scanner: Scanner, origin: int) -> None:
         """Cut segments of text and count their pre-tokens. segments : int64[2, n]; `origin` is where in the
         corpus ``text[0]`` stands. `n_unmatched` grows by the bytes that the pattern leaves unmatched."""
-        cursor = np.zeros(1, np.int64)
         unmatched_before = scanner.n_unmatched
-        for batch in scanner.scan(text, segments):
-            spans = batch.spans[:, : batch.n_spans]
-            cursor[0] = 0
-            while (
-                kernels.count_spans(text, spans[0], spans[1], origin, cursor, self._keys, *self._arrays())
-                == kernels.FULL
-            ):
-                at = int(cursor[0])
-                part = spans[:, at : at + kernels.BATCH]
-                self._grow(part.shape[1], int((part[1] - part[0]).sum()))
+        cutting = scanner.begin(segments)
+        if cutting is None:
+            for batch in scanner.scan(text, segments):
+                self._cursor.fill(0)
+                arguments = text, batch.spans, batch.n_spans, origin, self._cursor
+                while kernels.count_spans(*arguments, self._table, self._batch, lanes.IN_USE) == kernels.FULL:
+                    self._make_room(batch.spans[:, : batch.n_spans])
+        else:
+            self._cut.fill(0)
+            self._cursor.fill(0)
+            count = _kernel(cutting.by)
+            while state := count(
+                text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
+                self._cursor, origin, self._table, self._batch, lanes.IN_USE,
+            ):  # fmt: skip
+                if state == kernels.FULL:
+                    self._make_room(cutting.spans[:, : self._cut[0]])
+                else:
+                    cutting = scanner.go_on(state, text, segments, cutting)
+            scanner.end()
         self.n_unmatched += scanner.n_unmatched - unmatched_before
 
     def add_strings(self, strings: Ragged, counts: Int64s, first: Int64s) -> None:
         """Add distinct strings with their counts and first positions."""
         cursor = np.zeros(1, np.int64)
-        arguments = strings.values, strings.offsets, counts, first, cursor
-        while kernels.add_strings(*arguments, *self._arrays()) == kernels.FULL:
+        while kernels.add_strings(strings.values, strings.offsets, counts, first, cursor, self._table) == kernels.FULL:
             at = int(cursor[0])
             self._grow(1, int(strings.offsets[at + 1] - strings.offsets[at]))
 
-    def _arrays(self) -> tuple[Any, ...]:
-        return self._index, self._entries, self._values, self._offsets, self._used
+    def _make_room(self, spans: Int64s) -> None:
+        """Make room for the batch of pre-tokens at which a kernel stopped."""
+        start = int(self._cursor[0])
+        starts, ends = spans[:, start : start + front.BATCH]
+        self._grow(len(starts), int((ends - starts).sum()))
 
     def _grow(self, count: int, n_bytes: int) -> None:
         """Make room for `count` more strings of `n_bytes` together."""
-        entries, strings, filled = self._used.tolist()
-        if (entries + count) * table.WIDTH > len(self._entries):
-            larger = memory.zeros(2 * len(self._entries))
-            larger[: len(self._entries)] = self._entries
-            self._entries = larger
-        if (entries + count) * 8 > len(self._index) * 5:
-            self._index = memory.zeros(2 * len(self._index))
-            table.rebuild_index(self._entries, entries, self._index)
-        if strings + count >= len(self._offsets):
-            self._offsets = np.concatenate([self._offsets, np.zeros(len(self._offsets) + count, np.int64)])
-        if filled + n_bytes > len(self._values):
-            self._values = np.concatenate([self._values, np.empty(len(self._values) + n_bytes, np.uint8)])
+        index, entries, values, offsets = (
+            self._table.index,
+            self._table.entries,
+            self._table.values,
+            self._table.offsets,
+        )
+        n_entries, n_long, filled = self._table.used.tolist()
+        if (n_entries + count) * table.WIDTH > len(entries):
+            larger = memory.zeros(2 * len(entries))
+            larger[: len(entries)] = entries
+            entries = larger
+        if (n_entries + count) * 8 > len(index) * 5:
+            index = memory.zeros(2 * len(index))
+            table.rebuild_index(entries, n_entries, index)
+        if n_long + count >= len(offsets):
+            offsets = np.concatenate([offsets, np.zeros(len(offsets) + count, np.int64)])
+        if filled + n_bytes > len(values):
+            values = np.concatenate([values, np.empty(len(values) + n_bytes, np.uint8)])
+        self._table = self._table._replace(index=index, entries=entries, values=values, offsets=offsets)
 
     def freeze(self, **fields: Any) -> PretokenCounts:
         """The counts so far, sorted; `fields` are those of `PretokenCounts` that the table does not know."""
-        n = int(self._used[0])
-        strings = np.empty(kernels.total_bytes(self._entries, n, self._offsets), np.uint8)
+        counted, n = self._table, int(self._table.used[0])
+        strings = np.empty(kernels.total_bytes(counted.entries, n, counted.offsets), np.uint8)
         bounds, counts, first = np.zeros(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        kernels.extract(self._entries, self._values, self._offsets, strings, bounds, counts, first)
+        kernels.extract(counted.entries, counted.values, counted.offsets, strings, bounds, counts, first)
         order = _sorted_order(Ragged(strings, bounds))
         return PretokenCounts(_take(Ragged(strings, bounds), order), counts[order], first[order], **fields)
+
+
+def _kernel(by: str) -> Any:
+    # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
+    if by == "gpt2":
+        from dask_bpe.kernels.count_gpt2 import count_gpt2
+
+        return count_gpt2
+    from dask_bpe.kernels.count_table import count_table
+
+    return count_table
 
 
 def _sorted_order(strings: Ragged) -> Int64s:

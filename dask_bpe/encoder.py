@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from functools import lru_cache
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.kernels import encode, front, memory, table
-from dask_bpe.kernels.lanes import WIDE
+from dask_bpe.kernels import encode as kernels
+from dask_bpe.kernels import front, lanes, memory, table
 from dask_bpe.normalizer import Normalizer
 from dask_bpe.pretokenize import Scanner, get_pattern
 from dask_bpe.pretokenize.scanner import Batch
@@ -32,8 +31,7 @@ _FRONT_LINES, _FIRST, _MOST = 1 << 14, 1 << 16, 1 << 21
 # Scratch arrays for pre-tokens up to this length, 52 bytes a byte, are kept from call to call.
 _KEPT_SCRATCH = 1 << 16
 
-NOTHING = encode.NOTHING
-_WIDE = WIDE and os.environ.get("DASK_BPE_SIMD") != "0"
+NOTHING = kernels.NOTHING
 _NOTHING_AFTER = np.empty(0, np.uint32)
 _MAKING = threading.Lock()
 
@@ -85,7 +83,7 @@ class Encoder:
         if self._normalizer is not None:
             text, starts, ends = _normalized(self._normalizer, text, starts, ends)
         segments = np.array((starts, ends), np.int64)
-        room = int((segments[1] - segments[0]).sum()) + segments.shape[1] + encode.SPARE
+        room = int((segments[1] - segments[0]).sum()) + segments.shape[1] + kernels.SPARE
         if out is None or len(out) < room:
             out = np.empty(room, np.uint32)
         offsets = np.zeros(segments.shape[1] + 1, np.int64)
@@ -103,7 +101,7 @@ class Encoder:
         text = np.frombuffer(data, np.uint8)
         if self._normalizer is not None:
             return self.encode_segments(text, np.zeros(1, np.int64), np.array([len(data)], np.int64))[0]
-        out = np.empty(len(data) + encode.SPARE, np.uint32)
+        out = np.empty(len(data) + kernels.SPARE, np.uint32)
         workspace = self._workspace()
         written = workspace.encode_whole(text, self._rules, out)
         self._idle.append(workspace.shrunk())
@@ -133,14 +131,14 @@ def _normalized(normalizer: Normalizer, text: Text, starts: Int64s, ends: Int64s
     return segments.values, segments.offsets[:-1], segments.offsets[1:]
 
 
-def _rules_of(vocabulary: Vocabulary) -> encode.Rules:
+def _rules_of(vocabulary: Vocabulary) -> kernels.Rules:
     merges = np.ascontiguousarray(vocabulary.merges, np.int64)
     by_token = vocabulary.ranks == "tokens"
     ranks = np.ascontiguousarray(merges[:, 2]) if by_token else np.arange(len(merges), dtype=np.int64)
-    pairs = memory.zeros((2 << max(4, (2 * len(merges)).bit_length())) + encode.FILTER_WORDS)
-    encode.fill_pairs(merges, ranks, pairs)
+    pairs = memory.zeros((2 << max(4, (2 * len(merges)).bit_length())) + kernels.FILTER_WORDS)
+    kernels.fill_pairs(merges, ranks, pairs)
     byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
-    merging = encode.Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
+    merging = kernels.Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
     if not vocabulary.whole_tokens:
         return merging
     # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
@@ -170,10 +168,10 @@ def _whole_candidates(vocabulary: Vocabulary) -> dict[bytes, int]:
     return candidates
 
 
-def _merged(texts: Ragged, rules: encode.Rules) -> tuple[Ids, Int64s]:
+def _merged(texts: Ragged, rules: kernels.Rules) -> tuple[Ids, Int64s]:
     """The ids of pre-tokens, and where those of each begin."""
     segments = np.array((texts.offsets[:-1], texts.offsets[1:]))
-    out = np.empty(len(texts.values) + len(texts) + encode.SPARE, np.uint32)
+    out = np.empty(len(texts.values) + len(texts) + kernels.SPARE, np.uint32)
     offsets = np.zeros(len(texts) + 1, np.int64)
     workspace = _Workspace(Scanner(get_pattern(None), keep_all=True))
     written = workspace.encode(texts.values, segments, _NOTHING_AFTER, rules, out, offsets)
@@ -188,7 +186,7 @@ def _whole_table(tokens: list[bytes], token_ids: Int64s) -> tuple[Any, ...]:
     entries = memory.zeros(table.WIDTH * max(n, 1))
     values, offsets = np.empty(len(texts.values) + 8, np.uint8), np.zeros(n + 1, np.int64)
     if n:
-        encode.fill_whole(
+        kernels.fill_whole(
             texts.values, texts.offsets, token_ids, index, entries, values, offsets, np.zeros(4, np.int64)
         )
     return index, entries, values, offsets
@@ -202,13 +200,13 @@ class _Workspace:
         self._batch = front.Batch.empty()
         self._cursor, self._cut = np.zeros(3, np.int64), np.zeros(3, np.int64)
         self._whole, self._bounds = np.zeros((2, 1), np.int64), np.zeros(2, np.int64)
-        self._scratch = _make_scratch(encode.CACHED_BYTES)
+        self._scratch = _make_scratch(kernels.CACHED_BYTES)
         self._cache = _make_cache(_FIRST)
 
     def shrunk(self) -> _Workspace:
         """This workspace, without the scratch arrays of a pre-token that was extraordinarily long."""
         if len(self._scratch.ids) > _KEPT_SCRATCH:
-            self._scratch = _make_scratch(encode.CACHED_BYTES)
+            self._scratch = _make_scratch(kernels.CACHED_BYTES)
         return self
 
     def encode(
@@ -216,7 +214,7 @@ class _Workspace:
         text: Text,
         segments: Int64s,
         after: Ids,
-        rules: encode.Rules,
+        rules: kernels.Rules,
         out: Ids,
         offsets: Int64s,
     ) -> int:
@@ -231,10 +229,10 @@ class _Workspace:
         kernel = _kernel(cutting.by)
         while True:
             state = kernel(
-                text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut, self._cursor,
-                offsets[1:], rules, self._cache, self._batch, self._scratch, after, _WIDE, out,
+                text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
+                self._cursor, offsets[1:], rules, self._cache, self._batch, self._scratch, after, lanes.IN_USE, out,
             )  # fmt: skip
-            if state == encode.DONE:
+            if state == kernels.DONE:
                 self._scanner.end()
                 return int(self._cursor[1])
             if state < 0:
@@ -242,26 +240,26 @@ class _Workspace:
             else:
                 self._make_room(state, cutting.spans)
 
-    def encode_whole(self, text: Text, rules: encode.Rules, out: Ids) -> int:
+    def encode_whole(self, text: Text, rules: kernels.Rules, out: Ids) -> int:
         """Write the ids of a text that is one segment; returns their number."""
         self._whole[1, 0] = len(text)
         return self.encode(text, self._whole, _NOTHING_AFTER, rules, out, self._bounds)
 
     def _encode_batch(
-        self, text: Text, batch: Batch, after: Ids, rules: encode.Rules, out: Ids, offsets: Int64s
+        self, text: Text, batch: Batch, after: Ids, rules: kernels.Rules, out: Ids, offsets: Int64s
     ) -> None:
         self._cursor[0] = self._cursor[2] = 0
         segments = slice(batch.first, batch.last)
         stops, bounds = batch.stops[segments], offsets[1:][segments]
-        while state := encode.encode_spans(
+        while state := kernels.encode_spans(
             text, batch.spans, batch.n_spans, self._cursor, stops, bounds, rules, self._cache, self._batch,
-            self._scratch, after[segments], _WIDE, out,
+            self._scratch, after[segments], lanes.IN_USE, out,
         ):  # fmt: skip
             self._make_room(state, batch.spans)
 
     def _make_room(self, state: int, spans: Int64s) -> None:
         """Give a kernel that stopped what it needs to go on."""
-        if state == encode.CACHE_FULL:
+        if state == kernels.CACHE_FULL:
             self._cache = _enlarged(self._cache)
         else:
             start, end = spans[:, self._cursor[0]].tolist()
@@ -279,8 +277,8 @@ def _kernel(by: str) -> Any:
     return encode_table
 
 
-def _make_scratch(length: int) -> encode.Scratch:
-    return encode.Scratch(
+def _make_scratch(length: int) -> kernels.Scratch:
+    return kernels.Scratch(
         np.empty(length, np.uint32),
         np.empty(length, np.uint64),
         np.empty(2 * length, np.int64),
@@ -288,11 +286,11 @@ def _make_scratch(length: int) -> encode.Scratch:
     )
 
 
-def _make_cache(slots: int) -> encode.Cache:
+def _make_cache(slots: int) -> kernels.Cache:
     """An empty cache of so many slots, with room for what fills them up to 5/8: a string of 16 bytes or more
     in every eighth entry, and three ids on average."""
-    least = front.BATCH * encode.CACHED_BYTES
-    return encode.Cache(
+    least = front.BATCH * kernels.CACHED_BYTES
+    return kernels.Cache(
         front=memory.zeros(front.LINE * _FRONT_LINES),
         index=memory.zeros(slots),
         entries=memory.zeros(table.WIDTH * (slots // 8 * 5)),
@@ -303,7 +301,7 @@ def _make_cache(slots: int) -> encode.Cache:
     )
 
 
-def _enlarged(cache: encode.Cache) -> encode.Cache:
+def _enlarged(cache: kernels.Cache) -> kernels.Cache:
     """A full cache made four times as large; at the limit an empty one."""
     slots = len(cache.index)
     if slots >= _MOST:

@@ -1,39 +1,52 @@
-"""Count distinct byte strings in a hash table (see `table`).
+"""Count distinct byte strings in a hash table (see `table`) behind a small one (see `front`).
 
-Word 2 of an entry is the count, word 3 the position where the string occurred first. A table is
-
-    index : uint64[power of 2]    entries : uint64[4 * capacity]
-    values : uint8[], offsets : int64[]   the strings of 16 bytes or more
-    used : int64[3]   entries, long strings, bytes of long strings
-
-Kernels that fill a table stop in front of a batch for which there might be no room and return `FULL`;
-the caller makes the arrays larger and calls again: where they were is kept in `cursor`.
+Word 2 of an entry is the count, word 3 the position where the string occurred first. Word 2 of an entry of the front
+table is the place of the string's own entry, where its occurrences are counted. Kernels stop in front of a batch for
+which there might be no room and return `FULL`; the caller makes the arrays larger and calls again: where they were is
+kept in `cursor`.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from dask_bpe.kernels._jit import given_i64s, i64, i64s, inlined, kernel, none, step, text_type, u8s, u64s
+from dask_bpe.kernels._jit import (
+    given_i64s,
+    i64,
+    i64m,
+    i64s,
+    inlined,
+    kernel,
+    named,
+    none,
+    text_type,
+    u8s,
+    u64s,
+)  # fmt: skip
+from dask_bpe.kernels.front import BATCH, batch_type, look_up, put_in_front
 from dask_bpe.kernels.simd import prefetch
 from dask_bpe.kernels.table import INDEX, LONG, LOWER, TOP, WIDTH, add_entry, find, key_of
 
 DONE, FULL = 0, 1
-# Pre-tokens whose entries are asked for before the first of them is looked at.
-BATCH = 256
+_NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@inlined
-def _add(text, start, length, low, high, word, weight, first, index, entries, values, offsets, used):
-    """Add `weight` to the count of one string."""
-    at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
-    if at < 0:
-        at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
-        entries[at + 2] = np.uint64(weight)
-        entries[at + 3] = np.uint64(first)
-    else:
-        entries[at + 2] += np.uint64(weight)
-        entries[at + 3] = min(entries[at + 3], np.uint64(first))
+class Table(NamedTuple):
+    """front : see `front`. index : uint64[power of 2], entries : uint64[4 * capacity]: see `table`. values : uint8[],
+    offsets : int64[]: the strings of 16 bytes or more. used : int64[3]: entries, long strings, bytes of long strings.
+    """
+
+    front: Any
+    index: Any
+    entries: Any
+    values: Any
+    offsets: Any
+    used: Any
+
+
+table_type = named(Table, u64s, u64s, u64s, u8s, i64s, i64s)
 
 
 @inlined
@@ -55,80 +68,65 @@ def _has_room(count, n_bytes, index, entries, values, offsets, used):
     )
 
 
-@step
-def _count_batch(text, starts, ends, origin, keys, index, entries, values, offsets, used):
-    """Count at most BATCH strings ``text[starts[k]:ends[k]]``; keys: uint64[3 * BATCH] for the batch."""
-    mask = np.uint64(index.size - 1)
-    for k in range(starts.size):
-        low, high, word = key_of(text, starts[k], ends[k] - starts[k])
-        keys[3 * k], keys[3 * k + 1], keys[3 * k + 2] = low, high, word
-        prefetch(index, np.int64(word & mask))
-    for k in range(starts.size):
-        place = index[np.int64(keys[3 * k + 2] & mask)] & LOWER
-        prefetch(entries, np.int64(place) * WIDTH - WIDTH)
-    for k in range(starts.size):
-        start = starts[k]
-        low, high, word = keys[3 * k], keys[3 * k + 1], keys[3 * k + 2]
-        _add(
-            text,
-            start,
-            ends[k] - start,
-            low,
-            high,
-            word,
-            1,
-            origin + start,
-            index,
-            entries,
-            values,
-            offsets,
-            used,
-        )
+@kernel(i64, text_type, i64m, i64, i64, i64s, table_type, batch_type, i64)
+def count_spans(text, spans, count, origin, cursor, counted, batch, wide):
+    """Count the pre-tokens ``text[spans[0, k]:spans[1, k]]``, none of them empty, for k from ``cursor[0]`` to `count`.
 
-
-@kernel(i64, text_type, i64s, i64s, i64, i64s, u64s, u64s, u64s, u8s, i64s, i64s)
-def count_spans(text, starts, ends, origin, cursor, keys, index, entries, values, offsets, used):
-    """Count the strings ``text[starts[k]:ends[k]]``, none of them empty, from ``k = cursor[0]`` on.
-
-    `origin` is the position of ``text[0]`` in the corpus. Returns DONE or FULL.
+    `origin` is the position of ``text[0]`` in the corpus. wide : whether the vectors of `lanes` are used.
+    Returns DONE or FULL.
     """
-    while cursor[0] < starts.size:
-        first = cursor[0]
-        last = min(first + BATCH, starts.size)
+    index, entries, values, offsets, used = (
+        counted.index, counted.entries, counted.values, counted.offsets, counted.used
+    )  # fmt: skip
+    hashes, missed, found = batch.hashes, batch.missed, batch.found
+    mask = np.uint64(index.size - 1)
+    while cursor[0] < count:
+        first, last = cursor[0], min(cursor[0] + BATCH, count)
+        starts, ends = spans[0, first:last], spans[1, first:last]
+        misses = look_up(text, starts, ends, wide, counted.front, index, batch)
         n_bytes = 0
-        for k in range(first, last):
-            n_bytes += ends[k] - starts[k]
-        if not _has_room(last - first, n_bytes, index, entries, values, offsets, used):
+        for m in range(misses):
+            n_bytes += ends[missed[m]] - starts[missed[m]]
+            place = index[np.int64(hashes[missed[m]] & mask)] & LOWER
+            prefetch(entries, np.int64(place) * WIDTH - WIDTH)
+        if not _has_room(misses, n_bytes, index, entries, values, offsets, used):
             return FULL
-        _count_batch(text, starts[first:last], ends[first:last], origin, keys, index, entries, values, offsets, used)
+        for m in range(misses):
+            k = missed[m]
+            start, length = starts[k], ends[k] - starts[k]
+            low, high, word = batch.keys[2 * k], batch.keys[2 * k + 1], hashes[k]
+            at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
+            if at < 0:
+                at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
+                entries[at + 2], entries[at + 3] = np.uint64(0), _NEVER
+            found[2 * k] = np.uint64(at)
+            put_in_front(low, high, word, np.uint64(at), np.uint64(0), counted.front)
+        for k in range(last - first):
+            at = found[2 * k]
+            entries[at + np.uint64(2)] += np.uint64(1)
+            entries[at + np.uint64(3)] = min(entries[at + np.uint64(3)], np.uint64(origin + starts[k]))
         cursor[0] = last
     return DONE
 
 
-@kernel(i64, text_type, given_i64s, given_i64s, given_i64s, i64s, u64s, u64s, u8s, i64s, i64s)
-def add_strings(strings, bounds, counts, firsts, cursor, index, entries, values, offsets, used):
+@kernel(i64, text_type, given_i64s, given_i64s, given_i64s, i64s, table_type)
+def add_strings(strings, bounds, counts, firsts, cursor, counted):
     """Add a ragged array of distinct strings with their counts and first positions to a table."""
+    index, entries, values, offsets, used = (
+        counted.index, counted.entries, counted.values, counted.offsets, counted.used
+    )  # fmt: skip
     while cursor[0] < counts.size:
         k = cursor[0]
         start, length = bounds[k], bounds[k + 1] - bounds[k]
         if not _has_room(1, length, index, entries, values, offsets, used):
             return FULL
         low, high, word = key_of(strings, start, length)
-        _add(
-            strings,
-            start,
-            length,
-            low,
-            high,
-            word,
-            counts[k],
-            firsts[k],
-            index,
-            entries,
-            values,
-            offsets,
-            used,
-        )
+        at, slot = find(strings, start, length, low, high, word, index, entries, values, offsets)
+        if at < 0:
+            at = add_entry(strings, start, length, low, high, word, slot, index, entries, values, offsets, used)
+            entries[at + 2], entries[at + 3] = np.uint64(0), _NEVER
+        entries[at + 2] += np.uint64(counts[k])
+        entries[at + 3] = min(entries[at + 3], np.uint64(firsts[k]))
         cursor[0] = k + 1
     return DONE
 

@@ -16,7 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dask_bpe.kernels._jit import (
-    i64, i64m, i64s, inlined, kernel, named, none, step, text_type, u8s, u32s, u64s,
+    i64,
+    i64m,
+    i64s,
+    inlined,
+    kernel,
+    named,
+    none,
+    step,
+    text_type,
+    u8s,
+    u32s,
+    u64s,
 )  # fmt: skip
 from dask_bpe.kernels.front import BATCH, batch_type, look_up, put_in_front
 from dask_bpe.kernels.lanes import store_quads

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, kernel, text_type, u8s, u32s, u64s
-from dask_bpe.kernels.encode import DONE, batch_type, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.front import batch_type
 from dask_bpe.kernels.scan import scan_gpt2
 
 
@@ -12,8 +13,8 @@ from dask_bpe.kernels.scan import scan_gpt2
     scratch_type, u32s, i64, u32s,
 )  # fmt: skip
 def encode_gpt2(
-    text, segments, place, classes, scratch, words, spans, stops, cut, cursor, bounds, rules, cache, batch, merging, after,
-    wide, out,
+    text, segments, place, classes, scratch, words, spans, stops, cut, cursor, bounds, rules, cache, batch, merging,
+    after, wide, out,
 ):  # fmt: skip
     """Encode segments. For the arguments see `scan_gpt2` and `encode_spans`.
 

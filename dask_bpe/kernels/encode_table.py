@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dask_bpe.kernels._jit import (
-    given_i64m, given_u16s, given_u32s, i64, i64m, i64s, kernel, text_type, u8s, u32s,
+    given_i64m,
+    given_u16s,
+    given_u32s,
+    i64,
+    i64m,
+    i64s,
+    kernel,
+    text_type,
+    u8s,
+    u32s,
 )  # fmt: skip
-from dask_bpe.kernels.encode import DONE, batch_type, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.front import batch_type
 from dask_bpe.kernels.marks import ENLARGE, UNMATCHED
 from dask_bpe.kernels.transduce import scan_table
 
@@ -16,11 +26,11 @@ from dask_bpe.kernels.transduce import scan_table
     batch_type, scratch_type, u32s, i64, u32s,
 )  # fmt: skip
 def encode_table(
-    text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside, lanes,
-    marks, spans, stops, cut, cursor, bounds, rules, cache, batch, scratch, after, wide, out,
+    text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside,
+    lanes, marks, spans, stops, cut, cursor, bounds, rules, cache, batch, scratch, after, wide, out,
 ):  # fmt: skip
-    """As `encode_gpt2`; returns ENLARGE too, for more room in `inside` and `marks`, and UNMATCHED where the pattern leaves text
-    unmatched: where is in `place`."""
+    """As `encode_gpt2`; may return ENLARGE too, for more room in `inside` and `marks`, and UNMATCHED where the pattern
+    leaves text unmatched: `place` tells where."""
     while True:
         first, last = cut[1], cut[2]
         state = encode_spans(
@@ -31,8 +41,8 @@ def encode_table(
             return state
         cursor[0], cursor[2], cut[0], cut[1], cut[2] = 0, 0, 0, place[0], place[0]
         count = scan_table(
-            text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside,
-            lanes, marks, spans, stops,
+            text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside,
+            classes_inside, lanes, marks, spans, stops,
         )  # fmt: skip
         if count == ENLARGE:
             return ENLARGE

@@ -9,7 +9,9 @@ one. Indices are not checked: the caller proves that those of all lanes exist.
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -24,6 +26,8 @@ from dask_bpe.kernels.simd import pointer_to
 LANES = 8
 # Whether this processor packs lanes and positions in one instruction (Intel since Ice Lake, AMD since Zen 4).
 WIDE = bool(get_host_cpu_features().get("avx512vbmi2"))
+# Whether kernels are told to work on lanes: not where a processor would do it in many small steps.
+IN_USE = WIDE and os.environ.get("DASK_BPE_SIMD") != "0"
 
 _I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 _WORDS, _FLAGS = ir.VectorType(_I64, LANES), ir.VectorType(_I1, LANES)
@@ -87,7 +91,15 @@ def _operation(function: Any, operand: Any, result: Any, generate: Callable[[Any
         lower_builtin(function, type(operand), types.Integer)(lower)
 
 
-for _function, _method in {
+def _by_method(name: str, builder: Any, one: Any, other: Any) -> Any:
+    return getattr(builder, name)(one, other)
+
+
+def _by_comparison(sign: str, builder: Any, one: Any, other: Any) -> Any:
+    return builder.icmp_unsigned(sign, one, other)
+
+
+for _function, _name in {
     operator.add: "add",
     operator.sub: "sub",
     operator.mul: "mul",
@@ -97,11 +109,11 @@ for _function, _method in {
     operator.lshift: "shl",
     operator.rshift: "lshr",
 }.items():
-    _operation(_function, u64x8, u64x8, lambda builder, a, b, method=_method: getattr(builder, method)(a, b))
+    _operation(_function, u64x8, u64x8, partial(_by_method, _name))
 for _function, _sign in {operator.eq: "==", operator.gt: ">", operator.lt: "<"}.items():
-    _operation(_function, u64x8, mask8, lambda builder, a, b, sign=_sign: builder.icmp_unsigned(sign, a, b))
-_operation(operator.and_, mask8, mask8, lambda builder, a, b: builder.and_(a, b))
-_operation(operator.or_, mask8, mask8, lambda builder, a, b: builder.or_(a, b))
+    _operation(_function, u64x8, mask8, partial(_by_comparison, _sign))
+for _function, _name in {operator.and_: "and_", operator.or_: "or_"}.items():
+    _operation(_function, mask8, mask8, partial(_by_method, _name))
 
 
 def _call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:

@@ -42,9 +42,10 @@ def blocks(path: Path, size: int = READ_BYTES) -> Iterator[bytes]:
             if end >= 0:
                 end += len(_END)
             else:
-                begun = block.rfind(b"<", len(block) - len(_END) + 1) if len(block) >= len(_END) else -1
-                end = begun if begun > 0 else len(block)
-            yield block[:end]
+                begun = block.rfind(b"<", max(0, len(block) - len(_END) + 1))
+                end = begun if begun >= 0 else len(block)
+            if end:
+                yield block[:end]
             rest = block[end:]
     rest += decoder.decode(b"", final=True).encode()
     if rest:

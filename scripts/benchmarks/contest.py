@@ -104,7 +104,7 @@ class Process:
         code = self._process.wait()
         log = (self._folder / "log").read_text(errors="replace").strip().splitlines()
         raise FailedError(
-            f"exit status {code}{', perhaps for want of time' if code == -9 else ''}: {''.join(log[-1:])}"
+            f"exit status {code}{', perhaps for want of time or memory' if code == -9 else ''}: {''.join(log[-1:])}"
         )
 
     def run(self, limit: float) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -77,9 +78,14 @@ def _make_quick(options: argparse.Namespace) -> None:
 
 
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    for path in (*options.texts, *options.vocabs, *(options.patterns or ())):
+    for path in (*options.texts, *options.vocabs, *(options.patterns or ()), *filter(None, [options.report])):
         if not path.exists():
             parser.error(f"{path} does not exist")
+    for path in (options.json, options.plot):
+        if path and not path.absolute().parent.is_dir():
+            parser.error(f"{path.parent} is no folder")
+    if options.plot and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib, which is not installed")
     for paths in (options.texts, options.vocabs):
         if len({path.stem for path in paths}) < len(paths):
             parser.error(f"two of {', '.join(map(str, paths))} have the same name")

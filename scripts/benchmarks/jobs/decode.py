@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks import yardsticks
-from benchmarks.bars import Bar, Measured, faster_than
+from benchmarks.bars import Bar, Measured
 from benchmarks.contest import Bench, Entry
 from benchmarks.figures import OURS, Contest
 from benchmarks.report import comparison, notes, section, speed
@@ -65,4 +65,3 @@ def bars(contests: list[Contest]) -> Iterator[Bar]:
         if row.name == OURS
     ]
     yield Bar("decoding, one thread", 1000, "MB/s", tuple(found))
-    yield faster_than("tiktoken", 1, "decoding", contests)

@@ -49,11 +49,11 @@ class Figures:
 def run(options: argparse.Namespace) -> None:
     """Measure and print a Markdown table for every text; the process fails where a peer has other ids."""
     os.environ |= {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    plain = Tokenizer.from_gpt2(options.vocab / "vocab.json", options.vocab / "merges.txt").vocabulary
+    plain = Tokenizer.from_gpt2(options.vocabs[0] / "vocab.json", options.vocabs[0] / "merges.txt").vocabulary
     ours = {name: replace(plain, pattern=name) for name in NAMES}
     measured = {}
     for path in options.patterns:
-        text = np.fromfile(path, np.uint8, count=options.megabytes * 10**6)
+        text = np.fromfile(path, np.uint8, count=int(options.megabytes * 1e6))
         measured[path.stem] = measure(text, ours, options, path.stem), len(text)
     report(measured)
 
@@ -68,7 +68,7 @@ def measure(text: Text, ours: dict[str, Vocabulary], options: argparse.Namespace
     for name in NAMES:
         say(f"{title}: the peers under {name}")
         expected = Tokenizer(ours[name]).encode_batch(pieces, disallowed_special=())
-        for peer, encode in make_peers(name, options.vocab).items():
+        for peer, encode in make_peers(name, options.vocabs[0]).items():
             seconds, ids = timed(partial(encode, pieces))
             getattr(figures[name], peer).append(seconds)
             if ids != expected:

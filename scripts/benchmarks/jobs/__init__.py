@@ -1,0 +1,36 @@
+"""What is measured, a module each. A module has
+
+    CONTESTANTS             set-ups by name, for the processes
+    measure(bench)          the contests
+    report(contests)        its part of the report, in Markdown
+    bars(contests)          what has to be reached
+
+Libraries are imported by set-ups only: a process loads what it measures.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+NAMES = (
+    "encode",
+    "memory-to-memory",
+    "count",
+    "train",
+    "train-counts",
+    "train-whole",
+    "decode",
+    "short",
+    "parquet",
+    "scaling",
+    "memory",
+    "growth",
+    "pathological",
+    "start",
+)
+
+
+def module(name: str) -> Any:
+    """The module of a job."""
+    return importlib.import_module(f"benchmarks.jobs.{name.replace('-', '_')}")

@@ -158,7 +158,7 @@ class PretokenCounts:
             raise ValueError("a count is below 1 or a pre-token is empty")
         if not np.array_equal(np.sort(first), np.arange(len(first))):
             raise ValueError("the order of first occurrence is not 0, 1, 2 ...")
-        if not np.array_equal(_sorted_order(strings), np.arange(len(strings))):
+        if sort.first_not_ascending(strings.values, strings.offsets) >= 0:
             raise ValueError("the pre-tokens are not in order")
         n_bytes, n_documents, n_invalid, n_unmatched = (whole_number("a total", n, 0) for n in about["totals"])
         specials = SpecialTokens(about["special_tokens"]).tokens
@@ -168,7 +168,7 @@ class PretokenCounts:
     def ranked(self) -> PretokenCounts:
         """The same counts with `first` numbered 0, 1, 2 ...: what depends on no position in any file."""
         first = np.empty(len(self), np.int64)
-        first[np.argsort(self.first, kind="stable")] = np.arange(len(self))
+        first[np.argsort(self.first)] = np.arange(len(self))
         return self._replace(strings=self.strings, counts=self.counts, first=first)
 
     def _replace(self, *, strings: Ragged, counts: Int64s, first: Int64s) -> PretokenCounts:
@@ -182,7 +182,7 @@ class PretokenCounts:
 
     def in_order_of_first(self) -> PretokenCounts:
         """The same counts with the pre-tokens in the order in which they occur first, not ascending."""
-        order = np.argsort(self.first, kind="stable")
+        order = np.argsort(self.first)
         return self._replace(strings=_take(self.strings, order), counts=self.counts[order], first=self.first[order])
 
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
@@ -277,10 +277,12 @@ class CountTable:
 
     def add_strings(self, strings: Ragged, counts: Int64s, first: Int64s) -> None:
         """Add distinct strings with their counts and first positions."""
-        cursor = np.zeros(1, np.int64)
-        while kernels.add_strings(strings.values, strings.offsets, counts, first, cursor, self._table) == kernels.FULL:
-            at = int(cursor[0])
-            self._grow(1, int(strings.offsets[at + 1] - strings.offsets[at]))
+        self._cursor.fill(0)
+        arguments = strings.values, strings.offsets, counts, first, self._cursor
+        while kernels.add_strings(*arguments, self._table, self._batch) == kernels.FULL:
+            start = int(self._cursor[0])
+            bounds = strings.offsets[start : start + front.BATCH + 1]
+            self._grow(len(bounds) - 1, int(bounds[-1] - bounds[0]))
 
     def _make_room(self, spans: Int64s) -> None:
         """Make room for the batch of pre-tokens at which a kernel stopped."""
@@ -313,11 +315,16 @@ class CountTable:
     def freeze(self, **fields: Any) -> PretokenCounts:
         """The counts so far, sorted; `fields` are those of `PretokenCounts` that the table does not know."""
         counted, n = self._table, int(self._table.used[0])
-        strings = np.empty(kernels.total_bytes(counted.entries, n, counted.offsets), np.uint8)
-        bounds, counts, first = np.zeros(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        kernels.extract(counted.entries, counted.values, counted.offsets, strings, bounds, counts, first)
-        order = _sorted_order(Ragged(strings, bounds))
-        return PretokenCounts(_take(Ragged(strings, bounds), order), counts[order], first[order], **fields)
+        table_ = counted.entries, counted.values, counted.offsets
+        keys, second = np.empty(n, np.uint64), np.empty(n, np.uint64)
+        sort.sort_keys(*table_, keys, second)
+        order = np.argsort(keys)
+        sort.sort_equal(keys, second, *table_, order, np.empty(n, np.int64))
+        n_bytes = kernels.total_bytes(counted.entries, n, counted.offsets)
+        strings, bounds = np.empty(n_bytes + sort.SPARE, np.uint8), np.empty(n + 1, np.int64)
+        counts, first = np.empty(n, np.int64), np.empty(n, np.int64)
+        sort.extract(*table_, order, strings, bounds, counts, first)
+        return PretokenCounts(Ragged(strings[:n_bytes], bounds), counts, first, **fields)
 
 
 def _kernel(by: str) -> Any:
@@ -331,16 +338,9 @@ def _kernel(by: str) -> Any:
     return count_table
 
 
-def _sorted_order(strings: Ragged) -> Int64s:
-    keys = np.empty(len(strings), np.uint64)
-    sort.prefixes(strings.values, strings.offsets, keys)
-    order = np.argsort(keys, kind="stable")
-    sort.sort_equal_prefixes(strings.values, strings.offsets, keys, order, np.empty(len(strings), np.int64))
-    return order
-
-
 def _take(strings: Ragged, order: Int64s) -> Ragged:
     lengths = np.diff(strings.offsets)[order]
-    values, offsets = np.empty(int(lengths.sum()), np.uint8), np.empty(len(order) + 1, np.int64)
+    n_bytes = int(lengths.sum())
+    values, offsets = np.empty(n_bytes + sort.SPARE, np.uint8), np.empty(len(order) + 1, np.int64)
     sort.take_strings(strings.values, strings.offsets, order, values, offsets)
-    return Ragged(values, offsets)
+    return Ragged(values[:n_bytes], offsets)

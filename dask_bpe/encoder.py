@@ -289,7 +289,7 @@ def _make_scratch(length: int) -> kernels.Scratch:
 def _make_cache(slots: int) -> kernels.Cache:
     """An empty cache of so many slots, with room for what fills them up to 5/8: a string of 16 bytes or more
     in every eighth entry, and three ids on average."""
-    least = front.BATCH * kernels.CACHED_BYTES
+    least = front.BATCH * kernels.CACHED_BYTES + kernels.SPARE
     return kernels.Cache(
         front=memory.zeros(front.LINE * _FRONT_LINES),
         index=memory.zeros(slots),

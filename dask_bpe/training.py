@@ -252,9 +252,12 @@ class Merger:
         self._numbers[candidates.CORPUS] = merge.lay_out_words(
             strings.values, strings.offsets, self._weights, self._symbols, self._word_of
         )
-        self._pairs = np.empty((1 << 17, 4), np.int64)
-        self._heap = np.empty((1 << 18, 3), np.int64)
-        self._slots = np.full(1 << 19, -1, np.int32)
+        # Of real text a pair for every two or three bytes of distinct pre-tokens. What is not touched takes no memory;
+        # to make these arrays larger step by step took a tenth of a training.
+        n_pairs = 1 << max(17, (len(strings.values) // 2).bit_length())
+        self._pairs = np.empty((n_pairs, 4), np.int64)
+        self._heap = np.empty((2 * n_pairs, 3), np.int64)
+        self._slots = np.full(4 * n_pairs, -1, np.int32)
         self._places = np.empty(len(strings.values) + len(strings.values) // 2 + 1024, np.uint32)
         merge.index_pairs(
             self._numbers, self._symbols, self._word_of, self._weights, self._pairs, self._slots, self._places,

@@ -20,7 +20,6 @@ from dask_bpe.kernels._jit import (
     inlined,
     kernel,
     named,
-    none,
     text_type,
     u8s,
     u64s,
@@ -47,14 +46,6 @@ class Table(NamedTuple):
 
 
 table_type = named(Table, u64s, u64s, u64s, u8s, i64s, i64s)
-
-
-@inlined
-def _length_of(high, offsets):
-    if high >> TOP == LONG:
-        index = np.int64(high & INDEX)
-        return offsets[index + 1] - offsets[index]
-    return np.int64(high >> TOP)
 
 
 @inlined
@@ -109,25 +100,37 @@ def count_spans(text, spans, count, origin, cursor, counted, batch, wide):
     return DONE
 
 
-@kernel(i64, text_type, given_i64s, given_i64s, given_i64s, i64s, table_type)
-def add_strings(strings, bounds, counts, firsts, cursor, counted):
-    """Add a ragged array of distinct strings with their counts and first positions to a table."""
+@kernel(i64, text_type, given_i64s, given_i64s, given_i64s, i64s, table_type, batch_type)
+def add_strings(strings, bounds, counts, firsts, cursor, counted, batch):
+    """Add a ragged array of distinct strings with their counts and first positions to a table, from ``cursor[0]`` on.
+
+    Returns DONE or FULL.
+    """
     index, entries, values, offsets, used = (
         counted.index, counted.entries, counted.values, counted.offsets, counted.used
     )  # fmt: skip
+    keys, hashes = batch.keys, batch.hashes
+    mask = np.uint64(index.size - 1)
     while cursor[0] < counts.size:
-        k = cursor[0]
-        start, length = bounds[k], bounds[k + 1] - bounds[k]
-        if not _has_room(1, length, index, entries, values, offsets, used):
+        first, last = cursor[0], min(cursor[0] + BATCH, counts.size)
+        if not _has_room(last - first, bounds[last] - bounds[first], index, entries, values, offsets, used):
             return FULL
-        low, high, word = key_of(strings, start, length)
-        at, slot = find(strings, start, length, low, high, word, index, entries, values, offsets)
-        if at < 0:
-            at = add_entry(strings, start, length, low, high, word, slot, index, entries, values, offsets, used)
-            entries[at + 2], entries[at + 3] = np.uint64(0), _NEVER
-        entries[at + 2] += np.uint64(counts[k])
-        entries[at + 3] = min(entries[at + 3], np.uint64(firsts[k]))
-        cursor[0] = k + 1
+        for k in range(last - first):
+            start = bounds[first + k]
+            keys[2 * k], keys[2 * k + 1], hashes[k] = key_of(strings, start, bounds[first + k + 1] - start)
+            prefetch(index, np.int64(hashes[k] & mask))
+        for k in range(last - first):
+            prefetch(entries, np.int64(index[np.int64(hashes[k] & mask)] & LOWER) * WIDTH - WIDTH)
+        for k in range(last - first):
+            start, length = bounds[first + k], bounds[first + k + 1] - bounds[first + k]
+            low, high, word = keys[2 * k], keys[2 * k + 1], hashes[k]
+            at, slot = find(strings, start, length, low, high, word, index, entries, values, offsets)
+            if at < 0:
+                at = add_entry(strings, start, length, low, high, word, slot, index, entries, values, offsets, used)
+                entries[at + 2], entries[at + 3] = np.uint64(0), _NEVER
+            entries[at + 2] += np.uint64(counts[first + k])
+            entries[at + 3] = min(entries[at + 3], np.uint64(firsts[first + k]))
+        cursor[0] = last
     return DONE
 
 
@@ -136,27 +139,10 @@ def total_bytes(entries, count, offsets):
     """Bytes of the first `count` strings of a table."""
     total = np.int64(0)
     for number in range(count):
-        total += _length_of(entries[number * WIDTH + 1], offsets)
-    return total
-
-
-@kernel(none, u64s, text_type, i64s, u8s, i64s, i64s, i64s)
-def extract(entries, values, offsets, strings, bounds, counts, firsts):
-    """Write a table's strings, counts and first positions to flat arrays, in the table's order."""
-    write = 0
-    bounds[0] = 0
-    for number in range(counts.size):
-        at = number * WIDTH
-        high = entries[at + 1]
-        length = _length_of(high, offsets)
+        high = entries[number * WIDTH + 1]
         if high >> TOP == LONG:
-            begin = offsets[np.int64(high & INDEX)]
-            for i in range(length):
-                strings[write + i] = values[begin + i]
+            index = np.int64(high & INDEX)
+            total += offsets[index + 1] - offsets[index]
         else:
-            for i in range(length):
-                word = entries[at] if i < 8 else high
-                strings[write + i] = np.uint8(word >> np.uint64(8 * (i % 8)))
-        write += length
-        bounds[number + 1] = write
-        counts[number], firsts[number] = np.int64(entries[at + 2]), np.int64(entries[at + 3])
+            total += np.int64(high >> TOP)
+    return total

@@ -16,7 +16,7 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
-from numba import types
+from numba import config, types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, models, register_model
@@ -25,7 +25,7 @@ from dask_bpe.kernels.simd import pointer_to
 
 LANES = 8
 # Whether this processor packs lanes and positions in one instruction (Intel since Ice Lake, AMD since Zen 4).
-WIDE = bool(get_host_cpu_features().get("avx512vbmi2"))
+WIDE = config.CPU_NAME in (None, "host") and all(map(get_host_cpu_features().get, ("avx512vbmi2", "bmi2")))
 # Whether kernels are told to work on lanes: not where a processor would do it in many small steps.
 IN_USE = WIDE and os.environ.get("DASK_BPE_SIMD") != "0"
 
@@ -339,12 +339,15 @@ def store_quads(typing_context: Any, array: Any, index: Any, quads: Any, at: Any
 
 @intrinsic
 def set_positions(typing_context: Any, array: Any, index: Any, base: Any, word: Any) -> Any:
-    """Write base + the place of every set bit of `word` to an array of 64-bit integers. Room for 64 is needed."""
+    """Write base + the place of every set bit of `word` to an array of 64-bit integers. Room for 64 is needed.
+
+    A last group of eight is filled up with `base`.
+    """
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         kind = ir.VectorType(_I8, 64)
         flags = builder.bitcast(arguments[3], ir.VectorType(_I1, 64))
-        given = [ir.Constant(kind, [*range(64)]), ir.Constant(kind, ir.Undefined), flags]
+        given = [ir.Constant(kind, [*range(64)]), ir.Constant(kind, [0] * 64), flags]
         places = _call(builder, "llvm.x86.avx512.mask.compress.v64i8", kind, given)
         start = _operand(context, builder, arguments[2], types.uint64)
 
@@ -364,3 +367,13 @@ def set_positions(typing_context: Any, array: Any, index: Any, base: Any, word: 
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.uint64, types.uint64), generate
+
+
+@intrinsic
+def spread_bits(typing_context: Any, word: Any, mask: Any) -> Any:
+    """The lowest bits of `word`, one after the other, in the places of the bits of `mask`."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return _call(builder, "llvm.x86.bmi.pdep.64", _I64, arguments)
+
+    return types.uint64(types.uint64, types.uint64), generate

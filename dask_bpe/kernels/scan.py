@@ -18,9 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, inlined, kernel, step, text_type, u8s, u64s
+from dask_bpe.kernels.lanes import LANES, WIDE, bits, gather8, load8, set_positions, spread_bits
 from dask_bpe.kernels.positions import write_cuts
-from dask_bpe.kernels.simd import classify64, count_trailing_zeros
-from dask_bpe.kernels.utf8 import OTHER, SPACE, class_at
+from dask_bpe.kernels.simd import bits64, classify64, count_ones, count_trailing_zeros
+from dask_bpe.kernels.utf8 import LETTER, NUMBER, OTHER, SPACE, class_at, decode_lanes
 
 MARGIN = 130
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -91,6 +92,64 @@ def _fill_beyond_ascii(text, base, end, classes, high, masks, spill):
                     masks[3] |= _ONE << np.uint64(at)
 
 
+@inlined
+def _over(leads, three, four):
+    """Bits, in the next block, of characters that reach into it."""
+    return leads >> _LAST | (leads & three) >> np.uint64(62) | (leads & four) >> np.uint64(61)
+
+
+@inlined
+def _whole(leads, three, four):
+    """Bits of all bytes of characters, within their block."""
+    return leads | leads << _ONE | (leads & three) << np.uint64(2) | (leads & four) << np.uint64(3)
+
+
+@step
+def _fill_wide(text, base, end, classes, high, masks, spill, places):
+    """`_fill_beyond_ascii` for a block with 72 bytes of its segment before it, eight characters at a time.
+
+    places : uint64[64], any contents. A byte of 0xC0 or more begins each character, and none is inside one.
+    """
+    leads = bits64(text, base, 64) & high
+    set_positions(places, 0, np.uint64(base), leads)
+    letters = numbers = spaces = valid = three = four = _NONE
+    for k in range(0, count_ones(leads), LANES):
+        points, lengths = decode_lanes(gather8(text, load8(places, k)))
+        kinds = gather8(classes, points) & np.uint64(0xFF)
+        shift = np.uint64(k)
+        letters |= bits(kinds == np.uint64(LETTER)) << shift
+        numbers |= bits(kinds == np.uint64(NUMBER)) << shift
+        spaces |= bits(kinds == np.uint64(SPACE)) << shift
+        valid |= bits(lengths > np.uint64(1)) << shift
+        three |= bits(lengths > np.uint64(2)) << shift
+        four |= bits(lengths > np.uint64(3)) << shift
+    three, four = spread_bits(three, leads), spread_bits(four, leads)
+    letters, numbers = spread_bits(letters, leads), spread_bits(numbers, leads)
+    spaces, valid = spread_bits(spaces, leads), spread_bits(valid, leads)
+    masks[0] |= _whole(letters, three, four) | spill[0]
+    masks[1] |= _whole(numbers, three, four) | spill[1]
+    masks[2] |= _whole(spaces, three, four) | spill[2]
+    masks[3] = _NONE
+    spill[0], spill[1] = _over(letters, three, four), _over(numbers, three, four)
+    spill[2], spill[3] = _over(spaces, three, four), _over(valid, three, four)
+    spill[4] = np.uint64(spill[3] != 0)
+    while spaces != 0:
+        at = count_trailing_zeros(spaces)
+        spaces &= spaces - _ONE
+        _, length = class_at(text, base + at, end, classes)
+        follower, _ = class_at(text, base + at + length, end, classes)
+        if follower != SPACE:
+            masks[3] |= _ONE << np.uint64(at)
+
+
+@inlined
+def _fill(text, base, end, classes, high, masks, spill, places):
+    if WIDE and base + 72 <= end:
+        _fill_wide(text, base, end, classes, high, masks, spill, places)
+    else:
+        _fill_beyond_ascii(text, base, end, classes, high, masks, spill)
+
+
 @step
 def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     """Cut ``text[begin:end]``, not empty, from the pre-token start `begin` on, after `found` spans.
@@ -99,7 +158,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     a space precedes it. A run of white space starts where white space starts; its last character starts
     a pre-token of its own unless the text ends there.
     """
-    masks, spill = words[:4], words[4:9]
+    masks, spill, places = words[:4], words[4:9], words[9:]
     starts, ends = spans[0], spans[1]
     for i in range(9):
         words[i] = _NONE
@@ -115,7 +174,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     beyond = False
     if high != 0:
         masks[0], masks[1], masks[2] = letters, numbers, spaces
-        _fill_beyond_ascii(text, base, end, classes, high, masks, spill)
+        _fill(text, base, end, classes, high, masks, spill, places)
         letters, numbers, spaces, inner = masks[0], masks[1], masks[2], masks[3]
         beyond = True
     while base < end:
@@ -130,7 +189,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
             beyond = next_high != 0 or spill[4] != 0
             if beyond:
                 masks[0], masks[1], masks[2] = next_letters, next_numbers, next_spaces
-                _fill_beyond_ascii(text, base + 64, end, classes, next_high, masks, spill)
+                _fill(text, base + 64, end, classes, next_high, masks, spill, places)
                 next_letters, next_numbers, next_spaces, inner = masks[0], masks[1], masks[2], masks[3]
             else:
                 inner = _NONE
@@ -190,7 +249,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
 
 @kernel(i64, text_type, given_i64m, i64s, u8s, u8s, u64s, i64m, i64s)
 def scan_gpt2(text, segments, cursor, classes, scratch, words, spans, stops):
-    """Cut segments 64 bytes at a time; see the module. scratch: uint8[64], words: uint64[9], any contents."""
+    """Cut segments 64 bytes at a time; see the module. scratch: uint8[64], words: uint64[73], any contents."""
     found = 0
     while cursor[0] < segments.shape[1]:
         end = segments[1, cursor[0]]

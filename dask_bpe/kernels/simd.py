@@ -46,6 +46,32 @@ def load_u64(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
+def store_u64(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
+    """Write a uint64 to the eight bytes at `index`, little-endian."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], pointer_to(context, builder, signature, arguments, _U64), align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), generate
+
+
+@intrinsic
+def copy16(typing_context: Any, source: Any, index: Any, target: Any, at: Any) -> Any:
+    """Copy the 16 words at `index` of an array of uint32 to place `at` of another."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(32), 16)
+        words = builder.load(pointer_to(context, builder, signature, arguments[:2], kind), align=4)
+        array = context.make_array(signature.args[2])(context, builder, arguments[2])
+        pointer = builder.bitcast(builder.gep(array.data, [arguments[3]]), kind.as_pointer())
+        builder.store(words, pointer, align=4)
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, target, types.int64), generate
+
+
+@intrinsic
 def classify64(typing_context: Any, array: Any, index: Any) -> Any:
     """Masks of the 64 bytes at `index`, bit i for byte i.
 

@@ -1,43 +1,60 @@
-"""Order byte strings: by their first eight bytes as one integer, then byte by byte where those are equal."""
+"""Order the strings of a table (see `table`), and take strings out of a ragged array in any order.
+
+A string is compared by two integers, its first eight bytes and the seven after them with its length (16 for all long
+strings) as the last: that is the order of bytes, a prefix before what it begins. Only long strings can be equal in
+both; they are compared byte by byte.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import given_i64s, i64s, kernel, none, step, text_type, u8s, u64s
+from dask_bpe.kernels._jit import given_i64s, i64, i64s, inlined, kernel, none, step, text_type, u8s, u64s
+from dask_bpe.kernels.lanes import byte_swap
+from dask_bpe.kernels.simd import load_u64, store_u64
+from dask_bpe.kernels.table import INDEX, LONG, SHORT, TOP, WIDTH
+
+# Room that a string needs behind it where it is written.
+SPARE = 16
+
+_SEVEN_BYTES = np.uint64((1 << 56) - 1)
 
 
-@kernel(none, text_type, given_i64s, u64s)
-def prefixes(values, offsets, out):
-    """The first eight bytes of every string, big-endian, padded with zeros: uint64[n]."""
-    for k in range(out.size):
-        word = np.uint64(0)
-        start, end = offsets[k], offsets[k + 1]
-        for i in range(8):
-            word <<= np.uint64(8)
-            if start + i < end:
-                word |= np.uint64(values[start + i])
-        out[k] = word
+@kernel(none, u64s, u8s, i64s, u64s, u64s)
+def sort_keys(entries, values, offsets, first, second):
+    """The two integers of the first n entries of a table: uint64[n] each."""
+    for number in range(first.size):
+        low, high = entries[number * WIDTH], entries[number * WIDTH + 1]
+        if high >> TOP == LONG:
+            begin = offsets[np.int64(high & INDEX)]
+            low = load_u64(values, begin)
+            high = load_u64(values, begin + 8) & _SEVEN_BYTES | np.uint64(SHORT + 1) << TOP
+        first[number], second[number] = byte_swap(low), byte_swap(high)
 
 
 @step
-def _less(values, offsets, a, b):
-    start_a, start_b = offsets[a], offsets[b]
-    length_a, length_b = offsets[a + 1] - start_a, offsets[b + 1] - start_b
-    for i in range(min(length_a, length_b)):
-        x, y = values[start_a + i], values[start_b + i]
-        if x != y:
-            return x < y
-    return length_a < length_b
+def _less(a, b, second, entries, values, offsets):
+    """Whether entry a, whose first integer is that of entry b, comes before it."""
+    if second[a] != second[b] or entries[a * WIDTH + 1] >> TOP != LONG:
+        return second[a] < second[b]
+    one, other = np.int64(entries[a * WIDTH + 1] & INDEX), np.int64(entries[b * WIDTH + 1] & INDEX)
+    i, j = offsets[one] + SHORT, offsets[other] + SHORT
+    end, other_end = offsets[one + 1], offsets[other + 1]
+    while i < end and j < other_end:
+        if values[i] != values[j]:
+            return values[i] < values[j]
+        i += 1
+        j += 1
+    return end - i < other_end - j
 
 
-@kernel(none, text_type, given_i64s, u64s, i64s, i64s)
-def sort_equal_prefixes(values, offsets, keys, order, spare):
-    """Finish an order by prefix: merge-sort every run of equal prefixes. spare: int64[n]."""
+@kernel(none, u64s, u64s, u64s, u8s, i64s, i64s, i64s)
+def sort_equal(first, second, entries, values, offsets, order, spare):
+    """Finish an order by the first integers: merge-sort every run of equal ones. order, spare : int64[n]."""
     start = 0
     while start < order.size:
         end = start + 1
-        while end < order.size and keys[order[end]] == keys[order[start]]:
+        while end < order.size and first[order[end]] == first[order[start]]:
             end += 1
         width = 1
         while width < end - start:
@@ -45,7 +62,7 @@ def sort_equal_prefixes(values, offsets, keys, order, spare):
                 middle, right = min(left + width, end), min(left + 2 * width, end)
                 i, j = left, middle
                 for k in range(left, right):
-                    if i < middle and (j >= right or not _less(values, offsets, order[j], order[i])):
+                    if i < middle and (j >= right or not _less(order[j], order[i], second, entries, values, offsets)):
                         spare[k] = order[i]
                         i += 1
                     else:
@@ -57,15 +74,69 @@ def sort_equal_prefixes(values, offsets, keys, order, spare):
         start = end
 
 
+@inlined
+def _copy(source, begin, length, target, at):
+    """Copy 16 bytes or more, eight at a time; the last eight may overlap."""
+    for i in range(0, length - 7, 8):
+        store_u64(target, at + i, load_u64(source, begin + i))
+    store_u64(target, at + length - 8, load_u64(source, begin + length - 8))
+
+
+@kernel(none, u64s, u8s, i64s, i64s, u8s, i64s, i64s, i64s)
+def extract(entries, values, offsets, order, strings, bounds, counts, firsts):
+    """Write a table's strings, counts and first positions to flat arrays in the given order.
+
+    order : int64[n]. strings : uint8[bytes + SPARE]. bounds : int64[n + 1]. counts, firsts : int64[n].
+    """
+    write = 0
+    bounds[0] = 0
+    for k in range(order.size):
+        at = order[k] * WIDTH
+        low, high = entries[at], entries[at + 1]
+        if high >> TOP == LONG:
+            index = np.int64(high & INDEX)
+            length = offsets[index + 1] - offsets[index]
+            _copy(values, offsets[index], length, strings, write)
+        else:
+            length = np.int64(high >> TOP)
+            store_u64(strings, write, low)
+            store_u64(strings, write + 8, high)
+        write += length
+        bounds[k + 1] = write
+        counts[k], firsts[k] = np.int64(entries[at + 2]), np.int64(entries[at + 3])
+
+
 @kernel(none, text_type, given_i64s, i64s, u8s, i64s)
 def take_strings(values, offsets, order, out, bounds):
-    """Write the strings in the given order to `out`, their offsets to `bounds` (int64[n + 1])."""
+    """Write the strings in the given order to `out`, uint8[bytes + SPARE], their offsets to `bounds`, int64[n + 1]."""
     write = 0
     bounds[0] = 0
     for k in range(order.size):
         start = offsets[order[k]]
         length = offsets[order[k] + 1] - start
-        for i in range(length):
-            out[write + i] = values[start + i]
+        if start + SPARE <= values.size and length <= SPARE:
+            store_u64(out, write, load_u64(values, start))
+            store_u64(out, write + 8, load_u64(values, start + 8))
+        elif length >= 8:
+            _copy(values, start, length, out, write)
+        else:
+            for i in range(length):
+                out[write + i] = values[start + i]
         write += length
         bounds[k + 1] = write
+
+
+@kernel(i64, text_type, given_i64s)
+def first_not_ascending(values, offsets):
+    """The first string of a ragged array that does not come after the one before it, -1 if all do."""
+    for k in range(2, offsets.size):
+        before, start, end = offsets[k - 2], offsets[k - 1], offsets[k]
+        i = 0
+        while before + i < start and start + i < end and values[before + i] == values[start + i]:
+            i += 1
+        ascends = before + i == start and start + i < end
+        if before + i < start and start + i < end:
+            ascends = values[before + i] < values[start + i]
+        if not ascends:
+            return k - 1
+    return -1

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import inlined, step
+from dask_bpe.kernels.lanes import choose
 
 # Class of a code point in the table `classes` (uint8[0x110000]); what is none of them is OTHER.
 OTHER, LETTER, NUMBER, SPACE = 0, 1, 2, 3
+
+_BYTE, _TAIL = np.uint64(0xFF), np.uint64(0x3F)
 
 
 @inlined
@@ -45,6 +48,30 @@ def code_point(text, index, end):
     if point < 0x10000 or point > 0x10FFFF:
         return -1, 1
     return point, 4
+
+
+@inlined
+def decode_lanes(words):
+    """Code points and lengths of the characters that eight words begin with, as `code_point` has them; 0 and 0 where
+    none is valid. The words are little-endian; their first bytes are 0xC0 or more."""
+    first = words & _BYTE
+    second, third = (words >> np.uint64(8)) & _TAIL, (words >> np.uint64(16)) & _TAIL
+    fourth = (words >> np.uint64(24)) & _TAIL
+    of_two = (first & np.uint64(0x1F)) << np.uint64(6) | second
+    of_three = (first & np.uint64(0x0F)) << np.uint64(12) | second << np.uint64(6) | third
+    of_four = (first & np.uint64(0x07)) << np.uint64(18) | second << np.uint64(12) | third << np.uint64(6) | fourth
+    two = (words & np.uint64(0xC000)) == np.uint64(0x8000)
+    two = two & (first < np.uint64(0xE0)) & (of_two > np.uint64(0x7F))
+    three = (words & np.uint64(0xC0C000)) == np.uint64(0x808000)
+    three = three & (first > np.uint64(0xDF)) & (first < np.uint64(0xF0)) & (of_three > np.uint64(0x7FF))
+    three = three & ((of_three ^ np.uint64(0xD800)) > np.uint64(0x7FF))
+    four = (words & np.uint64(0xC0C0C000)) == np.uint64(0x80808000)
+    four = four & (first > np.uint64(0xEF)) & (first < np.uint64(0xF8)) & (of_four > np.uint64(0xFFFF))
+    four = four & (of_four < np.uint64(0x110000))
+    none = words ^ words
+    points = choose(two, of_two, choose(three, of_three, choose(four, of_four, none)))
+    lengths = choose(two, none + np.uint64(2), choose(three, none + np.uint64(3), choose(four, none + np.uint64(4), none)))
+    return points, lengths
 
 
 @step

@@ -69,12 +69,15 @@ def partition(questions: tuple[str, ...]) -> Partition | None:
 
 @cache
 def code_point_classes() -> npt.NDArray[np.uint8]:
-    """Letters, numbers, white space and others as the kernel for GPT-2's pattern numbers them: uint8[0x110000]."""
+    """Letters, numbers, white space and others as the kernel for GPT-2's pattern numbers them: uint8[0x110000 + 8].
+
+    Behind the last code point there is room for the eight bytes that a vector reads.
+    """
     found = partition((r"\p{L}", r"\p{N}", r"\s"))
     assert found is not None
     numbers = np.array([OTHER, LETTER, NUMBER, SPACE], np.uint8)
     which = numbers[(found.members * np.array([[1], [2], [3]])).sum(axis=0)]
-    classes: npt.NDArray[np.uint8] = which[found.classes]
+    classes: npt.NDArray[np.uint8] = np.append(which[found.classes], np.zeros(8, np.uint8))
     return classes
 
 

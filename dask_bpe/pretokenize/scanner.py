@@ -77,7 +77,7 @@ class Scanner:
         self._place = np.zeros(7, np.int64)
         self._n_unmatched = 0
         self._scratch = np.empty(64, np.uint8)
-        self._words = np.empty(9, np.uint64)
+        self._words = np.empty(73, np.uint64)
         self._lanes = np.empty((4, 5), np.int64)
         self._make_room(_BLOCK)
 

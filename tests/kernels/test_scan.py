@@ -20,7 +20,7 @@ def by_vectors(data: bytes, bounds: list[int], capacity: int) -> Cuts:
     text = np.frombuffer(data, np.uint8)
     segments = np.array((bounds[:-1], bounds[1:]), np.int64)
     cursor, stops = np.zeros(2, np.int64), np.zeros(segments.shape[1], np.int64)
-    scratch, words = np.full(64, 0xAA, np.uint8), np.full(9, 0xAAAA, np.uint64)
+    scratch, words = np.full(64, 0xAA, np.uint8), np.full(73, 0xAAAA, np.uint64)
     spans = np.zeros((2, capacity), np.int64)
     found: list[list[int]] = []
     ends: list[int] = []

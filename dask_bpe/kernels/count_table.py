@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dask_bpe.kernels._jit import given_i64m, given_u16s, given_u32s, i64, i64m, i64s, kernel, text_type, u8s
+from dask_bpe.kernels._jit import given_i64m, given_u16s, given_u32s, i64, i64m, i64s, kernel, text_type, u8s, u64s
 from dask_bpe.kernels.count import DONE, count_spans, table_type
 from dask_bpe.kernels.front import batch_type
 from dask_bpe.kernels.marks import ENLARGE
@@ -11,12 +11,12 @@ from dask_bpe.kernels.transduce import scan_table
 
 @kernel(
     i64, text_type, given_i64m, i64s, text_type, text_type, i64, given_u32s, text_type, given_u16s, given_i64m,
-    u8s, text_type, i64m, u8s, i64m, i64s, i64s, i64s, i64,
+    u8s, text_type, i64m, u64s, u8s, i64m, i64s, i64s, i64s, i64,
     table_type, batch_type, i64,
 )  # fmt: skip
 def count_table(
     text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside,
-    lanes, marks, spans, stops, cut, cursor, origin,
+    lanes, words, marks, spans, stops, cut, cursor, origin,
     counted, batch, wide,
 ):  # fmt: skip
     """Count the pre-tokens of segments. For the arguments see `scan_table` and `count_spans`.
@@ -31,7 +31,7 @@ def count_table(
         cursor[0], cut[0] = 0, 0
         count = scan_table(
             text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside,
-            classes_inside, lanes, marks, spans, stops,
+            classes_inside, lanes, words, marks, spans, stops,
         )  # fmt: skip
         if count == ENLARGE:
             return ENLARGE

@@ -79,8 +79,8 @@ class Cache(NamedTuple):
     """The ids of the pre-tokens that were met.
 
     front : see `front`. index : uint64[power of 2], entries : uint64[4 * capacity]: see `table`. values : uint8[],
-    offsets : int64[]: strings of 16 bytes or more. overflow : uint32[], SPARE of them never used. used : int64[4]: entries, long strings, their
-    bytes, ids in overflow.
+    offsets : int64[]: strings of 16 bytes or more. overflow : uint32[], SPARE of them never used. used : int64[4]:
+    entries, long strings, their bytes, ids in overflow.
     """
 
     front: Any

@@ -13,6 +13,7 @@ from dask_bpe.kernels._jit import (
     text_type,
     u8s,
     u32s,
+    u64s,
 )  # fmt: skip
 from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type, scratch_type
 from dask_bpe.kernels.front import batch_type
@@ -22,12 +23,12 @@ from dask_bpe.kernels.transduce import scan_table
 
 @kernel(
     i64, text_type, given_i64m, i64s, text_type, text_type, i64, given_u32s, text_type, given_u16s, given_i64m,
-    u8s, text_type, i64m, u8s, i64m, i64s, i64s, i64s, i64s, rules_type, cache_type,
+    u8s, text_type, i64m, u64s, u8s, i64m, i64s, i64s, i64s, i64s, rules_type, cache_type,
     batch_type, scratch_type, u32s, i64, u32s,
 )  # fmt: skip
 def encode_table(
     text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside,
-    lanes, marks, spans, stops, cut, cursor, bounds, rules, cache, batch, scratch, after, wide, out,
+    lanes, words, marks, spans, stops, cut, cursor, bounds, rules, cache, batch, scratch, after, wide, out,
 ):  # fmt: skip
     """As `encode_gpt2`; may return ENLARGE too, for more room in `inside` and `marks`, and UNMATCHED where the pattern
     leaves text unmatched: `place` tells where."""
@@ -42,7 +43,7 @@ def encode_table(
         cursor[0], cursor[2], cut[0], cut[1], cut[2] = 0, 0, 0, place[0], place[0]
         count = scan_table(
             text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside,
-            classes_inside, lanes, marks, spans, stops,
+            classes_inside, lanes, words, marks, spans, stops,
         )  # fmt: skip
         if count == ENLARGE:
             return ENLARGE

@@ -377,3 +377,42 @@ def spread_bits(typing_context: Any, word: Any, mask: Any) -> Any:
         return _call(builder, "llvm.x86.bmi.pdep.64", _I64, arguments)
 
     return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def map64(typing_context: Any, table: Any, text: Any, index: Any, target: Any, at: Any) -> Any:
+    """Write ``table[byte & 127]`` for each of the 64 bytes at `index` to the 64 bytes of `target` at `at`."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 64)
+
+        def pointer(array: int, index: Any) -> Any:
+            which = signature(sig.return_type, sig.args[array], types.int64)
+            return pointer_to(context, builder, which, [arguments[array], index], kind)
+
+        lower = builder.load(pointer(0, ir.Constant(_I64, 0)), align=1)
+        upper = builder.load(pointer(0, ir.Constant(_I64, 64)), align=1)
+        data = builder.load(pointer(1, arguments[2]), align=1)
+        found = _call(builder, "llvm.x86.avx512.vpermi2var.qi.512", kind, [lower, data, upper])
+        builder.store(found, pointer(3, arguments[4]), align=1)
+        return context.get_dummy_value()
+
+    return types.void(table, text, types.int64, target, types.int64), generate
+
+
+@intrinsic
+def fill64(typing_context: Any, target: Any, at: Any, byte: Any, mask: Any) -> Any:
+    """Write a byte to those of the 64 places from `at` on that are bits of a mask."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 64)
+        lane = builder.insert_element(ir.Constant(kind, ir.Undefined), arguments[2], ir.Constant(_I32, 0))
+        everywhere = ir.Constant(ir.VectorType(_I32, 64), [0] * 64)
+        bytes_ = builder.shuffle_vector(lane, ir.Constant(kind, ir.Undefined), everywhere)
+        pointer = pointer_to(context, builder, sig, arguments[:2], kind)
+        flags = builder.bitcast(arguments[3], ir.VectorType(_I1, 64))
+        given = [bytes_, pointer, ir.Constant(_I32, 1), flags]
+        _call(builder, "llvm.masked.store.v64i8.p0", ir.VoidType(), given)
+        return context.get_dummy_value()
+
+    return types.void(target, types.int64, types.uint8, types.uint64), generate

@@ -21,7 +21,7 @@ from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, inlined, kernel, 
 from dask_bpe.kernels.lanes import LANES, WIDE, bits, gather8, load8, set_positions, spread_bits
 from dask_bpe.kernels.positions import write_cuts
 from dask_bpe.kernels.simd import bits64, classify64, count_ones, count_trailing_zeros
-from dask_bpe.kernels.utf8 import LETTER, NUMBER, OTHER, SPACE, class_at, decode_lanes
+from dask_bpe.kernels.utf8 import LETTER, NUMBER, OTHER, SPACE, class_at, decode_lanes, spread, spread_beyond
 
 MARGIN = 130
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -92,18 +92,6 @@ def _fill_beyond_ascii(text, base, end, classes, high, masks, spill):
                     masks[3] |= _ONE << np.uint64(at)
 
 
-@inlined
-def _over(leads, three, four):
-    """Bits, in the next block, of characters that reach into it."""
-    return leads >> _LAST | (leads & three) >> np.uint64(62) | (leads & four) >> np.uint64(61)
-
-
-@inlined
-def _whole(leads, three, four):
-    """Bits of all bytes of characters, within their block."""
-    return leads | leads << _ONE | (leads & three) << np.uint64(2) | (leads & four) << np.uint64(3)
-
-
 @step
 def _fill_wide(text, base, end, classes, high, masks, spill, places):
     """`_fill_beyond_ascii` for a block with 72 bytes of its segment before it, eight characters at a time.
@@ -126,12 +114,12 @@ def _fill_wide(text, base, end, classes, high, masks, spill, places):
     three, four = spread_bits(three, leads), spread_bits(four, leads)
     letters, numbers = spread_bits(letters, leads), spread_bits(numbers, leads)
     spaces, valid = spread_bits(spaces, leads), spread_bits(valid, leads)
-    masks[0] |= _whole(letters, three, four) | spill[0]
-    masks[1] |= _whole(numbers, three, four) | spill[1]
-    masks[2] |= _whole(spaces, three, four) | spill[2]
+    masks[0] |= spread(letters, three, four) | spill[0]
+    masks[1] |= spread(numbers, three, four) | spill[1]
+    masks[2] |= spread(spaces, three, four) | spill[2]
     masks[3] = _NONE
-    spill[0], spill[1] = _over(letters, three, four), _over(numbers, three, four)
-    spill[2], spill[3] = _over(spaces, three, four), _over(valid, three, four)
+    spill[0], spill[1] = spread_beyond(letters, three, four), spread_beyond(numbers, three, four)
+    spill[2], spill[3] = spread_beyond(spaces, three, four), spread_beyond(valid, three, four)
     spill[4] = np.uint64(spill[3] != 0)
     while spaces != 0:
         at = count_trailing_zeros(spaces)

@@ -134,6 +134,16 @@ def count_trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 @intrinsic
+def count_leading_zeros(typing_context: Any, word: Any) -> Any:
+    """Number of zeros above the highest set bit of a uint64 that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
 def count_ones(typing_context: Any, word: Any) -> Any:
     """Number of set bits of a uint64."""
 

@@ -7,7 +7,7 @@ the next one. What is found are marks, a byte for each byte of text: bit k, that
 
 The tables of a pattern
 
-    byte_classes : uint8[256], the class of an ASCII byte.  classes : uint8[0x110000], the class of a code point.
+    byte_classes : uint8[256], the class of an ASCII byte.  classes : uint8[0x110000 + 8], the class of a code point.
     table : uint32[n_states * (n_classes + 2)], by state and class: the row of the next state << 8 | marks. The
         last two columns are the end of the text, and a byte inside a character, which changes nothing.
     cuts : uint8[n_classes * n_classes], whether text may be cut between a class and another.
@@ -36,11 +36,24 @@ from dask_bpe.kernels._jit import (
     step,
     text_type,
     u8s,
+    u64s,
 )
+from dask_bpe.kernels.lanes import (
+    LANES,
+    WIDE,
+    bits,
+    fill64,
+    gather8,
+    load8,
+    map64,
+    set_positions,
+    spread_bits,
+    store8,
+)  # fmt: skip
 from dask_bpe.kernels.marks import AGAIN, BEGINS, DEAD, DROPPED, ENLARGE, PADDING, REFUSES
 from dask_bpe.kernels.positions import write_cuts
-from dask_bpe.kernels.simd import bits64, count_trailing_zeros
-from dask_bpe.kernels.utf8 import code_point
+from dask_bpe.kernels.simd import bits64, count_leading_zeros, count_ones, count_trailing_zeros
+from dask_bpe.kernels.utf8 import code_point, decode_lanes, spread, spread_beyond
 
 # Columns of `lanes`: where a lane is, where it ends, its row of the table, the last certain place it has passed,
 # marks that the end of the lane makes.
@@ -68,24 +81,52 @@ def _classify_character(text, at, text_end, classes, n_classes, inside, place, r
 
 
 @step
-def _classify(text, begin, end, text_end, byte_classes, classes, n_classes, inside):
+def _classify_wide(text, base, high, classes, n_classes, inside, place, words):
+    """The characters beyond ASCII of 64 bytes, of which `high` are the bytes of, eight at a time.
+
+    words : uint64[72], any contents. Returns how many of the 64 bytes are done: a character that goes on behind them
+    is left; 0 if there is something that is no character.
+    """
+    leads = bits64(text, base, 64) & high
+    set_positions(words, LANES, np.uint64(0), leads)
+    valid = three = four = np.uint64(0)
+    n_leads = count_ones(leads)
+    for k in range(0, n_leads, LANES):
+        at = load8(words, LANES + k)
+        points, lengths = decode_lanes(gather8(text, at + np.uint64(base)))
+        store8(words, 0, gather8(classes, points))
+        for i in range(min(LANES, n_leads - k)):
+            inside[np.uint64(place) + words[LANES + k + i]] = np.uint8(words[i])
+        valid |= bits(lengths > np.uint64(1)) << np.uint64(k)
+        three |= bits(lengths > np.uint64(2)) << np.uint64(k)
+        four |= bits(lengths > np.uint64(3)) << np.uint64(k)
+    valid, three, four = spread_bits(valid, leads), spread_bits(three, leads), spread_bits(four, leads)
+    whole = spread(valid, three, four)
+    if high & ~whole != 0:
+        return np.int64(0)
+    fill64(inside, place, np.uint8(n_classes + 1), whole & ~leads)
+    if spread_beyond(valid, three, four) == 0:
+        return np.int64(64)
+    return np.int64(63) - count_leading_zeros(leads)
+
+
+@step
+def _classify(text, begin, end, text_end, byte_classes, classes, n_classes, inside, words):
     """Write the classes of the bytes of ``text[begin:end]``, ``n_classes + 1`` for those inside a character."""
     base = begin
     while base + 64 <= end:
         high = bits64(text, base, 128)
-        here, place = np.uint64(base), np.uint64(base - begin)
-        for k in range(64):
-            inside[place + np.uint64(k)] = byte_classes[text[here + np.uint64(k)]]
-        beyond = np.int64(0)
-        while high != 0:
-            at = count_trailing_zeros(high)
-            to = place + np.uint64(at)
-            length = _classify_character(text, base + at, text_end, classes, n_classes, inside, to, end - base - at)
-            beyond = at + length - 64
-            if beyond >= 0:
-                break
-            high &= ~np.uint64(0) << np.uint64(at + length)
-        base += 64 + max(beyond, 0)
+        done = np.int64(0)
+        if WIDE and base + 72 <= text_end:
+            map64(byte_classes, text, base, inside, base - begin)
+            done = np.int64(64)
+            if high != 0:
+                done = _classify_wide(text, base, high, classes, n_classes, inside, base - begin, words)
+        if done == 0:
+            done = _classify_block(
+                text, base, high, text_end, byte_classes, classes, n_classes, inside, base - begin, end
+            )
+        base += done
     while base < end:
         if text[base] < 128:
             inside[base - begin] = byte_classes[text[base]]
@@ -93,6 +134,22 @@ def _classify(text, begin, end, text_end, byte_classes, classes, n_classes, insi
         else:
             place = np.uint64(base - begin)
             base += _classify_character(text, base, text_end, classes, n_classes, inside, place, end - base)
+
+
+@step
+def _classify_block(text, base, high, text_end, byte_classes, classes, n_classes, inside, begin, end):
+    """The classes of 64 bytes and of what goes on behind them; returns how many bytes that are."""
+    here, place = np.uint64(base), np.uint64(begin)
+    for k in range(64):
+        inside[place + np.uint64(k)] = byte_classes[text[here + np.uint64(k)]]
+    while high != 0:
+        at = count_trailing_zeros(high)
+        to = place + np.uint64(at)
+        length = _classify_character(text, base + at, text_end, classes, n_classes, inside, to, end - base - at)
+        if at + length >= 64:
+            return at + length
+        high &= ~np.uint64(0) << np.uint64(at + length)
+    return np.int64(64)
 
 
 @step
@@ -333,13 +390,13 @@ def _write_kept(marks, cursor, size, spans, found):
 
 
 @step
-def _find_block(text, start, end, byte_classes, classes, n_classes, cuts, inside, classes_inside, room):
+def _find_block(text, start, end, byte_classes, classes, n_classes, cuts, inside, classes_inside, words, room):
     """End of the block at `start`: the end of the segment, or the last certain cut within `room` bytes; -1 if there
     is none. The second answer is whether the block is to be read through `inside`."""
     stop = min(end, start + room)
     plain = _is_ascii(text, start, stop)
     if not plain:
-        _classify(text, start, stop, end, byte_classes, classes, n_classes, inside)
+        _classify(text, start, stop, end, byte_classes, classes, n_classes, inside, words)
     if stop == end:
         return stop, not plain
     at = stop - start - 1
@@ -354,11 +411,11 @@ def _find_block(text, start, end, byte_classes, classes, n_classes, cuts, inside
 
 @kernel(
     i64, text_type, given_i64m, i64s, text_type, text_type, i64, given_u32s, text_type, given_u16s, given_i64m, u8s,
-    text_type, i64m, u8s, i64m, i64s,
+    text_type, i64m, u64s, u8s, i64m, i64s,
 )  # fmt: skip
 def scan_table(
     text, segments, cursor, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside,
-    lanes, marks, spans, stops,
+    lanes, words, marks, spans, stops,
 ):  # fmt: skip
     """Cut segments; the contract of `scan`, and see the module for the tables.
 
@@ -366,7 +423,7 @@ def scan_table(
         written; bytes refused so far; bounds of the first piece refused since the caller wrote -1 there.
     table : may be empty; then only the automata cut.
     inside, classes_inside : the same uint8[n], to be written and to be read. marks : uint8[n], n - PADDING is the
-        largest block. Both are kept from call to call. lanes : int64[4, 5], any contents.
+        largest block. Both are kept from call to call. lanes : int64[4, 5], words : uint64[72], any contents.
     Returns the number of pre-tokens written, or ENLARGE.
     """
     found = 0
@@ -388,6 +445,7 @@ def scan_table(
                     cuts,
                     inside,
                     classes_inside,
+                    words,
                     marks.size - PADDING,
                 )
                 if stop < 0:

@@ -70,7 +70,9 @@ def decode_lanes(words):
     four = four & (of_four < np.uint64(0x110000))
     none = words ^ words
     points = choose(two, of_two, choose(three, of_three, choose(four, of_four, none)))
-    lengths = choose(two, none + np.uint64(2), choose(three, none + np.uint64(3), choose(four, none + np.uint64(4), none)))
+    lengths = choose(
+        two, none + np.uint64(2), choose(three, none + np.uint64(3), choose(four, none + np.uint64(4), none))
+    )
     return points, lengths
 
 
@@ -81,3 +83,16 @@ def class_at(text, index, end, classes):
     if point < 0:
         return np.uint8(OTHER), length
     return classes[point], length
+
+
+@inlined
+def spread(leads, three, four):
+    """Bits of all bytes of characters within a block of 64: those of their first bytes, of which `three` are of three
+    bytes or more and `four` of four."""
+    return leads | leads << np.uint64(1) | (leads & three) << np.uint64(2) | (leads & four) << np.uint64(3)
+
+
+@inlined
+def spread_beyond(leads, three, four):
+    """Their bits in the next block."""
+    return leads >> np.uint64(63) | (leads & three) >> np.uint64(62) | (leads & four) >> np.uint64(61)

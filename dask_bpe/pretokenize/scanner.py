@@ -141,7 +141,7 @@ class Scanner:
         if self._tables is None:
             return code_point_classes(), self._scratch, self._words
         # Not what only the driver asks for; `inside` is written through one name and read through the other.
-        return (*self._tables[:-1], self._inside, self._inside, self._lanes, self._marks)
+        return (*self._tables[:-1], self._inside, self._inside, self._lanes, self._words, self._marks)
 
     def _scan_cutting(self, text: Text, segments: Int64s, cutting: Cutting) -> Iterator[Batch]:
         place, first = cutting.place, 0

@@ -63,7 +63,7 @@ def _compile(splits: tuple[Split, ...]) -> Tables:
     classes = which[known.classes]
     return Tables(
         byte_classes=np.concatenate([classes[:128], np.zeros(128, np.uint8)]),
-        classes=classes,
+        classes=np.append(classes, np.zeros(8, np.uint8)),  # a vector reads eight bytes of it
         n_classes=len(kept),
         table=np.empty(0, np.uint32) if transducer is None else _table(transducer, kept),
         cuts=cuts[np.ix_(kept, kept)].astype(np.uint8).ravel(),

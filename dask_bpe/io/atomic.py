@@ -8,13 +8,14 @@ atomically; on a remote one the move is as atomic as fsspec's `mv` of that store
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import xxhash
 
 from dask_bpe.errors import OutputError
 from dask_bpe.io import paths
@@ -28,7 +29,8 @@ TEMPORARY_MARK = ".tmp-"
 class AtomicFile(io.RawIOBase):
     """A binary file to write from start to end, which gets its name at `commit`.
 
-    It counts and, when asked, hashes what passes through, so that a checksum costs no second reading.
+    It counts and, when asked, hashes what passes through, so that a checksum costs no second reading. The hash finds
+    damage, not forgery: sha256, which finds both, took a tenth of the time of an encoding, xxh3_128 a hundredth.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class AtomicFile(io.RawIOBase):
         super().__init__()
         self.path = paths.normalise(path)
         self.size = 0
-        self._hash = hashlib.sha256() if checksum else None
+        self._hash = xxhash.xxh3_128() if checksum else None
         self._durable = durable
         self._temporary = f"{self.path}{TEMPORARY_MARK}{uuid.uuid4().hex[:12]}"
         local = Path(self.path)
@@ -82,7 +84,7 @@ class AtomicFile(io.RawIOBase):
         return done
 
     @property
-    def sha256(self) -> str:
+    def xxh3_128(self) -> str:
         """Hex digest of what was written so far; only for a file opened with `checksum=True`."""
         assert self._hash is not None
         return self._hash.hexdigest()

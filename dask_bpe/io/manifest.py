@@ -4,7 +4,7 @@ A folder without it is not finished. It says which vocabulary made the tokens, h
 every shard its size, its checksum and the text it came from; a checksum over its own content finds a damaged
 one.
 
-    {"kind": "dask_bpe.tokens", "version": 1, "sha256": ..., "format": "bin", "dtype": "uint16",
+    {"kind": "dask_bpe.tokens", "version": 2, "sha256": ..., "format": "bin", "dtype": "uint16",
      "vocabulary": fingerprint, "vocab_size": 50257, "options": {...},
      "shards": [{"name": "part-00000.bin", "tokens": ..., ..., "sources": [[path, start, stop], ...]}, ...]}
 """
@@ -30,7 +30,7 @@ from dask_bpe.io.writer import DTYPES
 
 NAME = "manifest.json"
 KIND = "dask_bpe.tokens"
-VERSION = 1
+VERSION = 2
 
 _OURS = re.compile(rf"(part-\d{{5,}}\.(bin|idx|parquet)|{re.escape(NAME)})({re.escape(TEMPORARY_MARK)}\w+)?")
 
@@ -265,5 +265,5 @@ def _check(manifest: Manifest) -> None:
             raise _DamageError(
                 f"shard {shard.name} holds id {shard.max_id}, of {manifest.vocab_size} in {manifest.dtype}"
             )
-        if manifest.format == "bin" and (shard.bytes != shard.tokens * dtype.itemsize or not shard.index_sha256):
+        if manifest.format == "bin" and (shard.bytes != shard.tokens * dtype.itemsize or not shard.index_xxh3_128):
             raise _DamageError(f"shard {shard.name}: {shard.bytes} bytes do not make {shard.tokens} {manifest.dtype}")

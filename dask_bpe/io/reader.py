@@ -6,7 +6,6 @@ shard is a view of the map; Parquet and remote shards are decoded whole, the las
 
 from __future__ import annotations
 
-import hashlib
 import operator
 import os
 import threading
@@ -17,6 +16,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 from dask_bpe.errors import InputError, ParameterError, ShardError
 from dask_bpe.io import manifest as manifests
@@ -175,7 +175,7 @@ class _ShardFiles:
     def verify(self, shard: Shard, advance: Callable[[int], None]) -> None:
         """The files of a shard have the checksums of the manifest, or ShardError."""
         for name, _, expected in self._expected(shard):
-            digest = hashlib.sha256()
+            digest = xxhash.xxh3_128()
             try:
                 with paths.open_to_read(paths.join(self._folder, name)) as file:
                     while piece := file.read(_HASH_PIECE):
@@ -185,13 +185,13 @@ class _ShardFiles:
             except OSError as error:
                 raise self._error(shard, f"cannot read {name}: {paths.one_line(error)}") from error
             if digest.hexdigest() != expected:
-                raise self._error(shard, f"the content of {name} has changed since it was written (sha256)")
+                raise self._error(shard, f"the content of {name} has changed since it was written (xxh3_128)")
 
     def _expected(self, shard: Shard) -> list[tuple[str, int, str]]:
-        """Name, size and sha256 of each file of a shard."""
-        files = [(shard.name, shard.bytes, shard.sha256)]
-        if shard.index_sha256 is not None:
-            files.append((shard.index_name, 8 * (shard.documents + 1), shard.index_sha256))
+        """Name, size and checksum of each file of a shard."""
+        files = [(shard.name, shard.bytes, shard.xxh3_128)]
+        if shard.index_xxh3_128 is not None:
+            files.append((shard.index_name, 8 * (shard.documents + 1), shard.index_xxh3_128))
         return files
 
     def _open(self, shard: Shard) -> tuple[TokenIds, npt.NDArray[np.int64]]:

@@ -49,8 +49,9 @@ class Shard:
         Size of its main file.
     max_id : int
         Largest token id.
-    sha256, index_sha256 : str, str | None
-        Hex digests of the main file and of the document index beside it (None in formats without one).
+    xxh3_128, index_xxh3_128 : str, str | None
+        Checksums of the main file and of the document index beside it (None in formats without one), in hex as
+        ``xxh128sum`` prints them.
     sources : tuple of Span
         The text it was made from, in order.
     continues : bool
@@ -65,8 +66,8 @@ class Shard:
     documents: int
     bytes: int
     max_id: int
-    sha256: str
-    index_sha256: str | None
+    xxh3_128: str
+    index_xxh3_128: str | None
     sources: tuple[Span, ...]
     continues: bool
     open_end: bool
@@ -158,15 +159,15 @@ class ShardWriter(ABC):
         if open_end:
             self._append(np.empty(0, np.uint32), np.zeros(1, np.int64), source=None)
             self._documents += 1
-        size, sha256, index_sha256 = self._commit()
+        size, xxh3_128, index_xxh3_128 = self._commit()
         return Shard(
             name=self.stem + self.suffix,
             tokens=self._tokens,
             documents=self._documents,
             bytes=size,
             max_id=self._max_id,
-            sha256=sha256,
-            index_sha256=index_sha256,
+            xxh3_128=xxh3_128,
+            index_xxh3_128=index_xxh3_128,
             sources=self._sources,
             continues=self._continues,
             open_end=open_end,
@@ -182,7 +183,7 @@ class ShardWriter(ABC):
 
     @abstractmethod
     def _commit(self) -> tuple[int, str, str | None]:
-        """Put the files in place; the size and sha256 of the main one, the sha256 of the index."""
+        """Put the files in place; the size and checksum of the main one, the checksum of the index."""
 
     def __enter__(self) -> Self:
         return self

@@ -19,8 +19,8 @@ SHARD = Shard(
     documents=2,
     bytes=10,
     max_id=7,
-    sha256="a" * 64,
-    index_sha256="b" * 64,
+    xxh3_128="a" * 32,
+    index_xxh3_128="b" * 32,
     sources=(Span("/text/é\udcff.txt", 0, 20),),
     continues=False,
     open_end=True,
@@ -89,8 +89,8 @@ def test_not_a_manifest(tmp_path, text):
 
 
 def test_other_version(tmp_path):
-    text = MANIFEST.to_json().replace('"version": 1', '"version": 2')
-    assert "manifest version 2; this dask_bpe reads version 1" in damaged(tmp_path, text)
+    text = MANIFEST.to_json().replace('"version": 2', '"version": 3')
+    assert "manifest version 3; this dask_bpe reads version 2" in damaged(tmp_path, text)
 
 
 def test_changed_by_hand(tmp_path):
@@ -145,7 +145,7 @@ def test_missing_field_of_a_shard(tmp_path, key):
         {"bytes": 11},
         {"max_id": 300},
         {"max_id": 65536},
-        {"index_sha256": None},
+        {"index_xxh3_128": None},
         {"sources": [["a", 1]]},
         {"sources": "a"},
         {"continues": 1},

@@ -1,11 +1,11 @@
 """One contract for every shard writer, and the layout of each format."""
 
 import errno
-import hashlib
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import xxhash
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -74,8 +74,8 @@ class TestEveryWriter:
             documents=4,
             bytes=(tmp_path / shard.name).stat().st_size,
             max_id=65535,
-            sha256=hashlib.sha256((tmp_path / shard.name).read_bytes()).hexdigest(),
-            index_sha256=shard.index_sha256,
+            xxh3_128=xxhash.xxh3_128((tmp_path / shard.name).read_bytes()).hexdigest(),
+            index_xxh3_128=shard.index_xxh3_128,
             sources=tuple(spans),
             continues=False,
             open_end=False,
@@ -89,7 +89,7 @@ class TestEveryWriter:
         folder = tmp_path_factory.mktemp("shards")
         whole = write_in_calls(open_writer(kind, folder, 0, "uint16"), tokens, bounds, [])
         pieces = write_in_calls(open_writer(kind, folder, 1, "uint16"), tokens, bounds, cuts)
-        assert (whole.sha256, whole.index_sha256) == (pieces.sha256, pieces.index_sha256)
+        assert (whole.xxh3_128, whole.index_xxh3_128) == (pieces.xxh3_128, pieces.index_xxh3_128)
         rows = [*bounds] if bounds and bounds[-1] == len(tokens) else [*bounds, len(tokens)]
         expected = [tokens[a:b] for a, b in zip([0, *rows[:-1]], rows, strict=True)]
         assert whole.documents == len(rows)
@@ -229,7 +229,7 @@ def test_layout_of_bin(tmp_path, monkeypatch):
     assert np.fromfile(tmp_path / "part-00000.idx", "<i8").tolist() == [0, 1, 3, 5]
     assert shard.bytes == 10
     assert shard.index_name == "part-00000.idx"
-    assert shard.index_sha256 == hashlib.sha256((tmp_path / "part-00000.idx").read_bytes()).hexdigest()
+    assert shard.index_xxh3_128 == xxhash.xxh3_128((tmp_path / "part-00000.idx").read_bytes()).hexdigest()
 
 
 def test_bin_whose_second_rename_fails(tmp_path, monkeypatch):
@@ -278,7 +278,7 @@ def test_row_groups_are_capped(tmp_path_factory, stream, group_tokens, group_doc
         patch.setattr(parquet, "ROW_GROUP_DOCUMENTS", group_documents)
         whole = write_in_calls(open_writer("parquet", folder, 0, "uint16"), tokens, bounds, [])
         pieces = write_in_calls(open_writer("parquet", folder, 1, "uint16"), tokens, bounds, cuts)
-    assert whole.sha256 == pieces.sha256
+    assert whole.xxh3_128 == pieces.xxh3_128
     with pq.ParquetFile(folder / whole.name) as file:
         for group in range(file.num_row_groups):
             lengths = file.read_row_group(group, columns=["n_tokens"]).column(0).to_pylist()

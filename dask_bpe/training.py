@@ -252,9 +252,9 @@ class Merger:
         self._numbers[candidates.CORPUS] = merge.lay_out_words(
             strings.values, strings.offsets, self._weights, self._symbols, self._word_of
         )
-        # Of real text a pair for every two or three bytes of distinct pre-tokens. What is not touched takes no memory;
+        # A pair for every six to twelve bytes of the distinct pre-tokens of real text. What is not touched takes no memory;
         # to make these arrays larger step by step took a tenth of a training.
-        n_pairs = 1 << max(17, (len(strings.values) // 2).bit_length())
+        n_pairs = 1 << max(17, (len(strings.values) // 8).bit_length())
         self._pairs = np.empty((n_pairs, 4), np.int64)
         self._heap = np.empty((2 * n_pairs, 3), np.int64)
         self._slots = np.full(4 * n_pairs, -1, np.int32)

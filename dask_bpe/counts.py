@@ -213,18 +213,22 @@ def combine(parts: Iterable[PretokenCounts]) -> PretokenCounts:
                 f"counts of pattern {items[0].pattern!r}, special tokens {list(items[0].special_tokens)} and of"
                 f" {item.pattern!r}, {list(item.special_tokens)} don't add up: count with the same ones"
             )
-    table_ = CountTable(2 * max(map(len, items)))
-    for item in items:
-        table_.add_strings(item.strings, item.counts, item.first)
-    totals = [sum(column) for column in zip(*(item._totals() for item in items), strict=True)]
-    return table_.freeze(
-        pattern=items[0].pattern,
-        special_tokens=items[0].special_tokens,
-        n_bytes=totals[0],
-        n_documents=totals[1],
-        n_invalid=totals[2],
-        n_unmatched=totals[3],
-    )
+    while len(items) > 1:
+        # In pairs of neighbours: so each string is copied as often as the logarithm of their number says.
+        pairs = [_add_sorted(one, other) for one, other in zip(items[::2], items[1::2], strict=False)]
+        items = pairs + items[2 * len(pairs) :]
+    return items[0]
+
+
+def _add_sorted(one: PretokenCounts, other: PretokenCounts) -> PretokenCounts:
+    n, n_bytes = len(one) + len(other), len(one.strings.values) + len(other.strings.values)
+    values, bounds = np.empty(n_bytes + sort.SPARE, np.uint8), np.empty(n + 1, np.int64)
+    counts, first = np.empty(n, np.int64), np.empty(n, np.int64)
+    parts = [(part.strings.values, part.strings.offsets, part.counts, part.first) for part in (one, other)]
+    n = sort.add_sorted(*parts[0], *parts[1], values, bounds, counts, first)
+    totals = [sum(pair) for pair in zip(one._totals(), other._totals(), strict=True)]
+    strings = Ragged(values[: bounds[n]], bounds[: n + 1])
+    return PretokenCounts(strings, counts[:n], first[:n], one.pattern, one.special_tokens, *totals)
 
 
 class CountTable:

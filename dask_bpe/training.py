@@ -252,7 +252,7 @@ class Merger:
         self._numbers[candidates.CORPUS] = merge.lay_out_words(
             strings.values, strings.offsets, self._weights, self._symbols, self._word_of
         )
-        # A pair for every six to twelve bytes of the distinct pre-tokens of real text. What is not touched takes no memory;
+        # A pair for six to twelve bytes of the distinct pre-tokens of real text. What is not touched takes no memory;
         # to make these arrays larger step by step took a tenth of a training.
         n_pairs = 1 << max(17, (len(strings.values) // 8).bit_length())
         self._pairs = np.empty((n_pairs, 4), np.int64)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dask_bpe
 from dask_bpe import PretokenCounts
+from dask_bpe.counts import combine
 from dask_bpe.errors import ParameterError, VocabularyError
 
 
@@ -46,6 +51,29 @@ def test_strings_are_sorted_as_bytes() -> None:
     counts = PretokenCounts.from_mapping({word: k + 1 for k, word in enumerate(words)})
     assert list(counts.to_dict()) == sorted(words)
     assert counts.to_dict() == {word: k + 1 for k, word in enumerate(words)}
+
+
+strings_that_share_beginnings = st.lists(
+    st.tuples(st.sampled_from([b"", b"a" * 7, b"a" * 8, b"a" * 15, b"a" * 16, b"\xff" * 9]), st.binary(max_size=12)),
+    max_size=30,
+).map(lambda pairs: [b"".join(pair) for pair in pairs if any(pair)])
+
+
+@given(st.lists(strings_that_share_beginnings, min_size=1, max_size=9))
+def test_counts_of_any_number_of_parts_add_up(parts: list[list[bytes]]) -> None:
+    expected: Counter[bytes] = Counter()
+    first: dict[bytes, int] = {}
+    counts = []
+    for number, strings in enumerate(parts):
+        expected.update(strings)
+        part = PretokenCounts.from_mapping(Counter(strings))
+        counts.append(replace(part, first=part.first + 1000 * number))
+        for string, position in zip(part.strings.to_list(), counts[-1].first.tolist(), strict=True):
+            first.setdefault(string, position)
+    total = combine(counts)
+    assert total.to_dict() == {string: expected[string] for string in sorted(expected)}
+    assert list(total.to_dict()) == sorted(expected)
+    assert total.first.tolist() == [first[string] for string in sorted(expected)]
 
 
 def test_many_strings_outgrow_the_first_table() -> None:

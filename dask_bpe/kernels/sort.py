@@ -1,4 +1,4 @@
-"""Order the strings of a table (see `table`), and take strings out of a ragged array in any order.
+"""Order the strings of a table (see `table`), add up sorted counts, and take strings out of a ragged array.
 
 A string is compared by two integers, its first eight bytes and the seven after them with its length (16 for all long
 strings) as the last: that is the order of bytes, a prefix before what it begins. Only long strings can be equal in
@@ -17,6 +17,7 @@ from dask_bpe.kernels.table import INDEX, LONG, SHORT, TOP, WIDTH
 # Room that a string needs behind it where it is written.
 SPARE = 16
 
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _SEVEN_BYTES = np.uint64((1 << 56) - 1)
 
 
@@ -106,24 +107,92 @@ def extract(entries, values, offsets, order, strings, bounds, counts, firsts):
         counts[k], firsts[k] = np.int64(entries[at + 2]), np.int64(entries[at + 3])
 
 
+@inlined
+def _prefix(values, begin, end):
+    """The first eight bytes of a string, zeros after it, as an integer that compares like them."""
+    length = min(end - begin, np.int64(8))
+    if begin + 8 <= values.size:
+        return byte_swap(load_u64(values, begin) & (_ALL >> np.uint64(64 - 8 * length)))
+    word = np.uint64(0)
+    for i in range(8):
+        word = word << np.uint64(8) | np.uint64(values[begin + i] if i < length else 0)
+    return word
+
+
+@step
+def _compare(values, begin, end, others, other_begin, other_end):
+    """Below 0, 0 or above 0 as the first string, not empty, comes before the second, equals it, or comes after."""
+    mine, other = _prefix(values, begin, end), _prefix(others, other_begin, other_end)
+    if mine != other:
+        return -1 if mine < other else 1
+    length, other_length = end - begin, other_end - other_begin
+    for i in range(min(length, other_length)):
+        if values[begin + i] != others[other_begin + i]:
+            return -1 if values[begin + i] < others[other_begin + i] else 1
+    return length - other_length
+
+
+@inlined
+def _append(values, start, end, out, at):
+    """Copy a string to `out`, which has SPARE bytes behind it; returns where the next begins."""
+    length = end - start
+    if start + SPARE <= values.size and length <= SPARE:
+        store_u64(out, at, load_u64(values, start))
+        store_u64(out, at + 8, load_u64(values, start + 8))
+    elif length >= 8:
+        _copy(values, start, length, out, at)
+    else:
+        for i in range(length):
+            out[at + i] = values[start + i]
+    return at + length
+
+
+@kernel(
+    i64, text_type, given_i64s, given_i64s, given_i64s, text_type, given_i64s, given_i64s, given_i64s, u8s, i64s, i64s,
+    i64s,
+)  # fmt: skip
+def add_sorted(
+    values, offsets, counts, firsts, others, other_offsets, other_counts, other_firsts, out, bounds, sums, leasts
+):
+    """Add up two lists of counts, whose strings ascend: one pass, where a hash table is a read of memory a string.
+
+    values, offsets : the n strings of the first. counts, firsts : int64[n]. others ... : the m of the second.
+    out : uint8[bytes of both + SPARE]. bounds : int64[n + m + 1]. sums, leasts : int64[n + m]: the counts added, the
+    lesser of the first positions. Returns how many strings there are.
+    """
+    i = j = n = at = np.int64(0)
+    bounds[0] = 0
+    while i < counts.size or j < other_counts.size:
+        order = np.int64(1)
+        if j == other_counts.size:
+            order = -1
+        elif i < counts.size:
+            order = _compare(values, offsets[i], offsets[i + 1], others, other_offsets[j], other_offsets[j + 1])
+        if order <= 0:
+            at = _append(values, offsets[i], offsets[i + 1], out, at)
+            sums[n], leasts[n] = counts[i], firsts[i]
+            i += 1
+            if order == 0:
+                sums[n] += other_counts[j]
+                leasts[n] = min(leasts[n], other_firsts[j])
+                j += 1
+        else:
+            at = _append(others, other_offsets[j], other_offsets[j + 1], out, at)
+            sums[n], leasts[n] = other_counts[j], other_firsts[j]
+            j += 1
+        n += 1
+        bounds[n] = at
+    return n
+
+
 @kernel(none, text_type, given_i64s, i64s, u8s, i64s)
 def take_strings(values, offsets, order, out, bounds):
     """Write the strings in the given order to `out`, uint8[bytes + SPARE], their offsets to `bounds`, int64[n + 1]."""
-    write = 0
+    at = np.int64(0)
     bounds[0] = 0
     for k in range(order.size):
-        start = offsets[order[k]]
-        length = offsets[order[k] + 1] - start
-        if start + SPARE <= values.size and length <= SPARE:
-            store_u64(out, write, load_u64(values, start))
-            store_u64(out, write + 8, load_u64(values, start + 8))
-        elif length >= 8:
-            _copy(values, start, length, out, write)
-        else:
-            for i in range(length):
-                out[write + i] = values[start + i]
-        write += length
-        bounds[k + 1] = write
+        at = _append(values, offsets[order[k]], offsets[order[k] + 1], out, at)
+        bounds[k + 1] = at
 
 
 @kernel(i64, text_type, given_i64s)

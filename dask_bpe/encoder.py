@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import compress
 from typing import Any
@@ -30,6 +31,9 @@ _FRONT_LINES, _FIRST, _MOST = 1 << 14, 1 << 16, 1 << 21
 
 # Scratch arrays for pre-tokens up to this length, 52 bytes a byte, are kept from call to call.
 _KEPT_SCRATCH = 1 << 16
+
+# Text whose ids and what is made of them stay in the L2 cache.
+SLICE_BYTES = 1 << 20
 
 NOTHING = kernels.NOTHING
 _NOTHING_AFTER = np.empty(0, np.uint32)
@@ -93,6 +97,23 @@ class Encoder:
         self._idle.append(workspace.shrunk())
         return out[:written], offsets
 
+    def encode_array(
+        self, text: Text, starts: Int64s, ends: Int64s, after: Ids, dtype: npt.DTypeLike
+    ) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The ids that `encode_segments` gives, in an array of `dtype`, which every id of the vocabulary must fit.
+
+        For long texts: what is written and cast piece by piece needs new memory only for the result.
+        """
+        ids = np.empty(int((ends - starts).sum()) + len(starts), dtype)
+        out = np.empty(2 * SLICE_BYTES, np.uint32)
+        written = 0
+        for first, last in slices(starts, ends):
+            part = self.encode_segments(text, starts[first:last], ends[first:last], after[first:last], out)[0]
+            ids[written : written + len(part)] = part
+            written += len(part)
+        ids.resize(written, refcheck=False)  # gives back what was never touched
+        return ids
+
     def encode_text(self, data: bytes) -> Ids:
         """The ids of one text as a segment of its own: `encode_segments` without what only many segments need.
 
@@ -113,6 +134,16 @@ class Encoder:
             return self._idle.pop()
         except IndexError:
             return _Workspace(Scanner(self._pattern, keep_all=True))
+
+
+def slices(starts: Int64s, ends: Int64s) -> Iterator[tuple[int, int]]:
+    """Ranges of segments, from one to another, of about `SLICE_BYTES` each."""
+    first = 0
+    while first < len(ends):
+        last = int(np.searchsorted(ends, starts[first] + SLICE_BYTES, side="right"))
+        last = max(last, first + 1)
+        yield first, last
+        first = last
 
 
 @lru_cache(maxsize=4)

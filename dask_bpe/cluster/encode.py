@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dask_bpe.cluster import blocks, schedule
 from dask_bpe.cluster.blocks import Block, Content, Errors, Reading
 from dask_bpe.cluster.count import Source, as_documents, as_paths
-from dask_bpe.encoder import NOTHING, Encoder
+from dask_bpe.encoder import NOTHING, SLICE_BYTES, Encoder, slices
 from dask_bpe.errors import InputError, ParameterError
 from dask_bpe.io.manifest import Manifest, clear_output, clear_temporary, prepare_output
 from dask_bpe.io.shards import Shard, Span, open_writer, writer_class
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from dask_bpe.io.shards import ShardWriter
-
-# Text that is encoded before its ids are written: they and what is made of them stay in the L2 cache.
-_SLICE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -326,25 +323,14 @@ def _write_shard(
     )
 
 
-def _slices(segments: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of segments of about `_SLICE` bytes each."""
-    ends = segments[1]
-    first = 0
-    while first < len(ends):
-        last = int(np.searchsorted(ends, segments[0, first] + _SLICE, side="right"))
-        last = max(last, first + 1)
-        yield first, last
-        first = last
-
-
 def _file_ids(content: Content, reading: Reading, vocabulary: Vocabulary) -> Iterator[_Piece]:
     """Ids of a block of a file: its segments, and the special tokens where they stand."""
     encoder = Encoder.of(vocabulary)
     special_ids = np.array(list(vocabulary.special_tokens.values()), np.uint32)
     after = np.append(special_ids[content.special], NOTHING)
     is_end = np.append(np.isin(content.special, list(reading.separators)), False)
-    out = np.empty(2 * _SLICE, np.uint32)
-    for first, last in _slices(content.segments):
+    out = np.empty(2 * SLICE_BYTES, np.uint32)
+    for first, last in slices(*content.segments):
         segments = content.segments[:, first:last]
         ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1], after[first:last], out)
         ends = offsets[1:][is_end[first:last]]
@@ -360,8 +346,8 @@ def _text_ids(content: Content, reading: Reading, vocabulary: Vocabulary, target
     # The last one is what index -1 finds.
     after = np.array([*vocabulary.special_tokens.values(), separator], np.uint32)[content.special]
     is_end = _ends_document(content, reading)
-    out = np.empty(2 * _SLICE, np.uint32)
-    for first, last in _slices(content.segments):
+    out = np.empty(2 * SLICE_BYTES, np.uint32)
+    for first, last in slices(*content.segments):
         segments = content.segments[:, first:last]
         ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1], after[first:last], out)
         yield ids, offsets[1:][is_end[first:last]], int(segments[1, -1] - segments[0, 0])

@@ -6,6 +6,7 @@ import pickle
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain, pairwise
 from os import PathLike
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.decoding import IncrementalDecoder, TokenTable
+from dask_bpe.decoding import IncrementalDecoder, TokenTable, flattened
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.course_json import read_pair, write_pair
 from dask_bpe.interchange.gpt2 import read_gpt2, write_gpt2
@@ -346,7 +347,7 @@ class Tokenizer:
             array, segments[0], segments[1], np.array([*special, _NOTHING], np.uint32)
         )
         others = np.array((starts, ends), np.int64)
-        lengths = self._table.lengths[ids]
+        lengths = self._table.lengths[ids].astype(np.int64)
         lengths[bounds[1:-1] - 1] = others[1] - others[0]
         offsets = tile(lengths)
         if lengths.sum() < len(data):
@@ -442,14 +443,7 @@ class Tokenizer:
         self, ids: Iterable[int] | npt.NDArray[np.integer[Any]], *, skip_special_tokens: bool = False
     ) -> bytes:
         """The bytes of the ids: exactly what was encoded. Raises ParameterError as `decode` does."""
-        if not skip_special_tokens or not self._skipped:
-            return self._table.decode(ids)
-        ids = ids if isinstance(ids, np.ndarray) else list(ids)
-        try:
-            return self._table.decode(self._without_skipped(ids))
-        except ParameterError:
-            self._table.decode(ids)  # names the position among all ids
-            raise
+        return self._table_for(skip_special_tokens).decode(ids)
 
     def decode_batch(
         self,
@@ -473,8 +467,12 @@ class Tokenizer:
             return self._decode_ragged(np.asarray(ids), np.asarray(offsets), skip_special_tokens)
         if not isinstance(batch, Iterable):
             raise ParameterError(f"batch is {batch!r}: the ids of several texts were expected")
+        rows = list(batch)
+        with suppress(ParameterError):  # which is said again below, with the number of the text
+            if flat := flattened(rows):
+                return self._table_for(skip_special_tokens).decode_texts(*flat)
         texts = []
-        for number, ids in enumerate(batch):
+        for number, ids in enumerate(rows):
             try:
                 texts.append(self.decode(ids, skip_special_tokens=skip_special_tokens))
             except ParameterError as error:
@@ -492,20 +490,16 @@ class Tokenizer:
         order = sorted(range(len(tokens)), key=lambda index: (index in special, index), reverse=True)
         return {tokens[index]: index for index in order if tokens[index]}
 
+    def _table_for(self, skip_special_tokens: bool) -> TokenTable:
+        return self._table_without_special if skip_special_tokens else self._table
+
     @cached_property
-    def _skipped(self) -> frozenset[int]:
-        """Ids that `skip_special_tokens` leaves out."""
+    def _table_without_special(self) -> TokenTable:
+        """The table without the ids that `skip_special_tokens` leaves out."""
         rules = self._vocabulary.added_rules
         specials = self._vocabulary.special_tokens.items()
-        return frozenset(index for text, index in specials if "ordinary" not in rules.get(text, ()))
-
-    def _without_skipped(self, ids: list[Any] | npt.NDArray[Any]) -> list[Any] | npt.NDArray[Any]:
-        if isinstance(ids, np.ndarray):
-            return ids[~np.isin(ids, list(self._skipped))] if ids.ndim == 1 else ids
-        try:
-            return [index for index in ids if index not in self._skipped]
-        except TypeError:  # unhashable: no id, as the decoder will say
-            return ids
+        skipped = {index for text, index in specials if "ordinary" not in rules.get(text, ())}
+        return TokenTable(self._vocabulary.tokens, skipped) if skipped else self._table
 
     def _decode_ragged(self, ids: npt.NDArray[Any], offsets: npt.NDArray[Any], skip: bool) -> list[str]:
         if (
@@ -517,13 +511,9 @@ class Tokenizer:
             or (offsets[1:] < offsets[:-1]).any()
         ):
             raise ParameterError(f"offsets do not go from 0 to {ids.size}, the number of ids, without going back")
-        data = self._table.decode(ids)
-        lengths = self._table.lengths[ids]
-        if skip:
-            lengths = np.where(np.isin(ids, list(self._skipped)), 0, lengths)
-            data = self.decode_bytes(ids, skip_special_tokens=True)
-        at = np.append(0, np.cumsum(lengths))[offsets].tolist()
-        return [data[start:end].decode("utf-8", "replace") for start, end in pairwise(at)]
+        if ids.size and ids.dtype.kind not in "iu":
+            raise ParameterError(f"token ids must be integers in one dimension, not {ids.dtype} {ids.shape}")
+        return self._table_for(skip).decode_texts(ids, offsets.astype(np.int64))
 
     def _chosen(self, texts: Sequence[bytes], allowed: Texts, disallowed: Texts) -> Specials:
         """The special tokens that become ids. Raises ParameterError where a text holds a disallowed one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import operator
 from array import array
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
@@ -101,15 +102,21 @@ class TokenTable:
     def _join(self, ids: list[int] | tuple[int, ...]) -> bytes:
         tokens = self._tokens
         try:
-            found = [tokens[index] for index in ids]
-            if not ids or (min(ids) >= 0 and None not in found):
-                return b"".join(found)  # type: ignore[arg-type]
-        except IndexError:
-            pass
+            if not ids or min(ids) >= 0:
+                return b"".join([tokens[index] for index in ids])  # type: ignore[misc]
+        except (IndexError, TypeError):
+            raise self._first_error(ids) from None
+        raise self._first_error(ids)
+
+    def _first_error(self, ids: list[int] | tuple[int, ...]) -> ParameterError:
+        """What is wrong with ids of which one or more are not in the table."""
+        try:
+            for at, index in enumerate(map(operator.index, ids)):
+                if not 0 <= index < len(self._tokens) or self._tokens[index] is None:
+                    return self._unknown(index, at)
         except TypeError:
-            raise ParameterError(f"token ids must be integers, not {ids!r}") from None
-        at = next(at for at, index in enumerate(ids) if not 0 <= index < len(tokens) or tokens[index] is None)
-        raise self._unknown(ids[at], at)
+            pass
+        return ParameterError(f"token ids must be integers, not {ids!r}")
 
     def _unknown(self, index: Any, at: int) -> ParameterError:
         inside = 0 <= index < len(self._tokens)

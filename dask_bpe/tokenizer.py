@@ -5,12 +5,12 @@ from __future__ import annotations
 import pickle
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain, pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # Texts of a batch meet the kernels together, up to about this many bytes at a time.
 BATCH_BYTES = 1 << 24
 
+_T = TypeVar("_T")
+_to_list: Callable[[npt.NDArray[np.uint32]], list[int]] = np.ndarray.tolist
 _NO_IDS = np.empty(0, np.uint32)
 _NOTHING = 0xFFFFFFFF  # as `encoder.NOTHING`, which is not imported before there is something to encode
 
@@ -298,13 +300,12 @@ class Tokenizer:
         ParameterError
             There is a disallowed special token; the message names it and its place.
         """
-        ids: list[int] = self._ids(text, allowed_special, disallowed_special, add_special_tokens).tolist()
-        return ids
+        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, _to_list)
 
     def encode_ordinary(self, text: str | bytes) -> list[int]:
         """The ids of `text`, in which nothing is a special token."""
-        ids: list[int] = self._encode_ordinary(to_bytes(text)).tolist()
-        return ids
+        data = to_bytes(text)
+        return self.encoder.encode_text(data, _to_list) if data else []
 
     def encode_to_numpy(
         self,
@@ -320,8 +321,11 @@ class Tokenizer:
         Raises ParameterError if an id of this vocabulary might not fit `dtype`.
         """
         wanted = self._vocabulary.checked_dtype(dtype)
-        # A copy even when the type is right: the array at hand has room for an id per byte of text.
-        return self._ids(text, allowed_special, disallowed_special, add_special_tokens).astype(wanted)
+
+        def take(ids: npt.NDArray[np.uint32]) -> npt.NDArray[Any]:
+            return ids.astype(wanted)  # a copy even when the type is right
+
+        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, take)
 
     def encode_with_offsets(
         self, text: str | bytes, *, allowed_special: Texts = None, disallowed_special: Texts = None
@@ -413,7 +417,7 @@ class Tokenizer:
         add_special_tokens: bool = False,
     ) -> int:
         """How many ids `encode` gives."""
-        return len(self._ids(text, allowed_special, disallowed_special, add_special_tokens))
+        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, len)
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes of an id. Raises ParameterError if no token has it."""
@@ -437,7 +441,7 @@ class Tokenizer:
 
         Raises ParameterError naming the first unknown id and its position.
         """
-        return self.decode_bytes(ids, skip_special_tokens=skip_special_tokens).decode("utf-8", "replace")
+        return self._table_for(skip_special_tokens).decode(ids).decode("utf-8", "replace")
 
     def decode_bytes(
         self, ids: Iterable[int] | npt.NDArray[np.integer[Any]], *, skip_special_tokens: bool = False
@@ -524,17 +528,22 @@ class Tokenizer:
             choice.refuse(data)
         return choice.allowed
 
-    def _ids(self, text: str | bytes, allowed: Texts, disallowed: Texts, framed: bool) -> npt.NDArray[np.uint32]:
+    def _encoded(
+        self,
+        text: str | bytes,
+        allowed: Texts,
+        disallowed: Texts,
+        framed: bool,
+        take: Callable[[npt.NDArray[np.uint32]], _T],
+    ) -> _T:
+        """What `take`, which must copy, makes of the ids of a text."""
         data = to_bytes(text)
-        specials = self._chosen((data,), allowed, disallowed)
-        if specials.may_be_in(data):
-            ids = self._encode_texts(data, [0], [len(data)], specials)[0]
-        else:
-            ids = self._encode_ordinary(data)
-        return self._framed(ids, np.array([0, len(ids)]))[0] if framed else ids
-
-    def _encode_ordinary(self, data: bytes) -> npt.NDArray[np.uint32]:
-        return self.encoder.encode_text(data) if data else _NO_IDS
+        plain = allowed is None and disallowed is None
+        specials = self._specials if plain else self._chosen((data,), allowed, disallowed)
+        if framed or specials.may_be_in(data):
+            ids, bounds = self._encode_texts(data, [0], [len(data)], specials)
+            return take(self._framed(ids, bounds)[0] if framed else ids)
+        return self.encoder.encode_text(data, take) if data else take(_NO_IDS)
 
     def _framed(
         self, ids: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]

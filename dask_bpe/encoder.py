@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.kernels import encode as kernels
-from dask_bpe.kernels import front, lanes, memory, table
+from dask_bpe.kernels import frame, front, lanes, memory, table
+from dask_bpe.kernels._jit import direct
 from dask_bpe.normalizer import Normalizer
 from dask_bpe.pretokenize import Scanner, get_pattern
 from dask_bpe.pretokenize.scanner import Batch
@@ -35,7 +36,14 @@ _KEPT_SCRATCH = 1 << 16
 # Text whose ids and what is made of them stay in the L2 cache.
 SLICE_BYTES = 1 << 20
 
+# Bytes behind a short text, so that vectors may be read at its end.
+_BEHIND = 64
+
+# Texts up to this many bytes are encoded in a `_Short`: what a call takes beside the encoding is 1 us then for 10.
+SHORT = 1 << 13
+
 NOTHING = kernels.NOTHING
+_T = TypeVar("_T")
 _NOTHING_AFTER = np.empty(0, np.uint32)
 _MAKING = threading.Lock()
 
@@ -114,19 +122,20 @@ class Encoder:
         ids.resize(written, refcheck=False)  # gives back what was never touched
         return ids
 
-    def encode_text(self, data: bytes) -> Ids:
-        """The ids of one text as a segment of its own: `encode_segments` without what only many segments need.
+    def encode_text(self, data: bytes, take: Callable[[Ids], _T]) -> _T:
+        """What `take` makes of the ids of one text, uint32[n], which is a segment of its own.
 
-        Returns uint32[n], a view of a larger array. Raises as `encode_segments`.
+        `take` must copy: the memory of the ids is used again. Raises as `encode_segments`.
         """
+        if len(data) <= SHORT and self._normalizer is None:
+            workspace = self._workspace()
+            ids = workspace.encode_short(data, self._rules)
+            taken = None if ids is None else take(ids)
+            self._idle.append(workspace)
+            if taken is not None:
+                return taken
         text = np.frombuffer(data, np.uint8)
-        if self._normalizer is not None:
-            return self.encode_segments(text, np.zeros(1, np.int64), np.array([len(data)], np.int64))[0]
-        out = np.empty(len(data) + kernels.SPARE, np.uint32)
-        workspace = self._workspace()
-        written = workspace.encode_whole(text, self._rules, out)
-        self._idle.append(workspace.shrunk())
-        return out[:written]
+        return take(self.encode_segments(text, np.zeros(1, np.int64), np.array([len(data)], np.int64))[0])
 
     def _workspace(self) -> _Workspace:
         """A workspace that nobody uses."""
@@ -223,6 +232,24 @@ def _whole_table(tokens: list[bytes], token_ids: Int64s) -> tuple[Any, ...]:
     return index, entries, values, offsets
 
 
+class _Short(NamedTuple):
+    """Short texts are copied to one place and encoded to another, by a kernel that finds everything in a frame.
+
+    Attributes
+    ----------
+    run : the kernel: of the frame and the length of the text it makes the number of ids.
+    frame : uint64[], see `kernels.frame`.
+    text, out : uint8[] and uint32[], what the kernel reads and writes.
+    alive : all arrays to which the frame points.
+    """
+
+    run: Callable[[npt.NDArray[np.uint64], int], int]
+    frame: npt.NDArray[np.uint64]
+    text: memoryview
+    out: Ids
+    alive: tuple[Any, ...]
+
+
 class _Workspace:
     """The caches and scratch arrays of one thread; see `kernels.encode`."""
 
@@ -230,14 +257,14 @@ class _Workspace:
         self._scanner = scanner
         self._batch = front.Batch.empty()
         self._cursor, self._cut = np.zeros(3, np.int64), np.zeros(3, np.int64)
-        self._whole, self._bounds = np.zeros((2, 1), np.int64), np.zeros(2, np.int64)
         self._scratch = _make_scratch(kernels.CACHED_BYTES)
         self._cache = _make_cache(_FIRST)
+        self._short: _Short | None = None
 
     def shrunk(self) -> _Workspace:
         """This workspace, without the scratch arrays of a pre-token that was extraordinarily long."""
         if len(self._scratch.ids) > _KEPT_SCRATCH:
-            self._scratch = _make_scratch(kernels.CACHED_BYTES)
+            self._scratch, self._short = _make_scratch(kernels.CACHED_BYTES), None
         return self
 
     def encode(
@@ -267,14 +294,42 @@ class _Workspace:
                 self._scanner.end()
                 return int(self._cursor[1])
             if state < 0:
+                self._short = None
                 cutting = self._scanner.go_on(state, text, segments, cutting)
             else:
                 self._make_room(state, cutting.spans)
 
-    def encode_whole(self, text: Text, rules: kernels.Rules, out: Ids) -> int:
-        """Write the ids of a text that is one segment; returns their number."""
-        self._whole[1, 0] = len(text)
-        return self.encode(text, self._whole, _NOTHING_AFTER, rules, out, self._bounds)
+    def encode_short(self, data: bytes, rules: kernels.Rules) -> Ids | None:
+        """The ids of a text of at most SHORT bytes, in memory that the next call writes over.
+
+        None if no kernel knows the pattern, or if more room is needed than there is: `encode` makes it.
+        """
+        short = self._short
+        if short is None:
+            short = self._short = self._make_short(rules)
+            if short is None:
+                return None
+        size = len(data)
+        short.text[:size] = data
+        count = short.run(short.frame, size)
+        return short.out[:count] if count >= 0 else None
+
+    def _make_short(self, rules: kernels.Rules) -> _Short | None:
+        segments = np.zeros((2, 1), np.int64)
+        cutting = self._scanner.begin(segments)
+        if cutting is None:
+            return None
+        text, out = np.zeros(SHORT + _BEHIND, np.uint8), np.empty(SHORT + kernels.SPARE, np.uint32)
+        arguments = (
+            text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
+            self._cursor, np.empty(1, np.int64), rules, self._cache, self._batch, self._scratch, _NOTHING_AFTER,
+            lanes.IN_USE, out,
+        )  # fmt: skip
+        kept = frame.Begun(segments, cutting.place, self._cut, self._cursor), arguments
+        keep, run = _short_kernels(cutting.by)
+        words = np.empty(keep(np.empty(0, np.uint64), kept), np.uint64)
+        keep(words, kept)
+        return _Short(run, words, text.data, out, kept)
 
     def _encode_batch(
         self, text: Text, batch: Batch, after: Ids, rules: kernels.Rules, out: Ids, offsets: Int64s
@@ -290,6 +345,7 @@ class _Workspace:
 
     def _make_room(self, state: int, spans: Int64s) -> None:
         """Give a kernel that stopped what it needs to go on."""
+        self._short = None
         if state == kernels.CACHE_FULL:
             self._cache = _enlarged(self._cache)
         else:
@@ -306,6 +362,16 @@ def _kernel(by: str) -> Any:
     from dask_bpe.kernels.encode_table import encode_table
 
     return encode_table
+
+
+def _short_kernels(by: str) -> tuple[Any, Any]:
+    if by == "gpt2":
+        from dask_bpe.kernels.encode_gpt2 import keep_gpt2, short_gpt2
+
+        return direct(keep_gpt2), direct(short_gpt2)
+    from dask_bpe.kernels.encode_table import keep_table, short_table
+
+    return direct(keep_table), direct(short_table)
 
 
 def _make_scratch(length: int) -> kernels.Scratch:

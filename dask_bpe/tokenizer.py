@@ -5,16 +5,17 @@ from __future__ import annotations
 import pickle
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain, pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.decoding import IncrementalDecoder, TokenTable
+from dask_bpe.decoding import IncrementalDecoder, TokenTable, flattened
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.course_json import read_pair, write_pair
 from dask_bpe.interchange.gpt2 import read_gpt2, write_gpt2
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 
 # Texts of a batch meet the kernels together, up to about this many bytes at a time.
 BATCH_BYTES = 1 << 24
+
+_T = TypeVar("_T")
+_to_list: Callable[[npt.NDArray[np.uint32]], list[int]] = np.ndarray.tolist
+# Texts of more bytes or characters become ids in an array of the type asked for without a copy.
+_LONG = 1 << 22
 
 _NO_IDS = np.empty(0, np.uint32)
 _NOTHING = 0xFFFFFFFF  # as `encoder.NOTHING`, which is not imported before there is something to encode
@@ -297,13 +303,12 @@ class Tokenizer:
         ParameterError
             There is a disallowed special token; the message names it and its place.
         """
-        ids: list[int] = self._ids(text, allowed_special, disallowed_special, add_special_tokens).tolist()
-        return ids
+        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, _to_list)
 
     def encode_ordinary(self, text: str | bytes) -> list[int]:
         """The ids of `text`, in which nothing is a special token."""
-        ids: list[int] = self._encode_ordinary(to_bytes(text)).tolist()
-        return ids
+        data = to_bytes(text)
+        return self.encoder.encode_text(data, _to_list) if data else []
 
     def encode_to_numpy(
         self,
@@ -319,8 +324,16 @@ class Tokenizer:
         Raises ParameterError if an id of this vocabulary might not fit `dtype`.
         """
         wanted = self._vocabulary.checked_dtype(dtype)
-        # A copy even when the type is right: the array at hand has room for an id per byte of text.
-        return self._ids(text, allowed_special, disallowed_special, add_special_tokens).astype(wanted)
+        if len(text) > _LONG and not add_special_tokens:
+            data = to_bytes(text)
+            specials = self._chosen((data,), allowed_special, disallowed_special)
+            starts, ends, after, _ = _segments(data, [0], [len(data)], specials)
+            return self.encoder.encode_array(np.frombuffer(data, np.uint8), starts, ends, after, wanted)
+
+        def take(ids: npt.NDArray[np.uint32]) -> npt.NDArray[Any]:
+            return ids.astype(wanted)  # a copy even when the type is right
+
+        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, take)
 
     def encode_with_offsets(
         self, text: str | bytes, *, allowed_special: Texts = None, disallowed_special: Texts = None
@@ -346,7 +359,7 @@ class Tokenizer:
             array, segments[0], segments[1], np.array([*special, _NOTHING], np.uint32)
         )
         others = np.array((starts, ends), np.int64)
-        lengths = self._table.lengths[ids]
+        lengths = self._table.lengths[ids].astype(np.int64)
         lengths[bounds[1:-1] - 1] = others[1] - others[0]
         offsets = tile(lengths)
         if lengths.sum() < len(data):
@@ -412,7 +425,7 @@ class Tokenizer:
         add_special_tokens: bool = False,
     ) -> int:
         """How many ids `encode` gives."""
-        return len(self._ids(text, allowed_special, disallowed_special, add_special_tokens))
+        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, len)
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes of an id. Raises ParameterError if no token has it."""
@@ -436,20 +449,13 @@ class Tokenizer:
 
         Raises ParameterError naming the first unknown id and its position.
         """
-        return self.decode_bytes(ids, skip_special_tokens=skip_special_tokens).decode("utf-8", "replace")
+        return self._table_for(skip_special_tokens).decode(ids).decode("utf-8", "replace")
 
     def decode_bytes(
         self, ids: Iterable[int] | npt.NDArray[np.integer[Any]], *, skip_special_tokens: bool = False
     ) -> bytes:
         """The bytes of the ids: exactly what was encoded. Raises ParameterError as `decode` does."""
-        if not skip_special_tokens or not self._skipped:
-            return self._table.decode(ids)
-        ids = ids if isinstance(ids, np.ndarray) else list(ids)
-        try:
-            return self._table.decode(self._without_skipped(ids))
-        except ParameterError:
-            self._table.decode(ids)  # names the position among all ids
-            raise
+        return self._table_for(skip_special_tokens).decode(ids)
 
     def decode_batch(
         self,
@@ -473,8 +479,12 @@ class Tokenizer:
             return self._decode_ragged(np.asarray(ids), np.asarray(offsets), skip_special_tokens)
         if not isinstance(batch, Iterable):
             raise ParameterError(f"batch is {batch!r}: the ids of several texts were expected")
+        rows = list(batch)
+        with suppress(ParameterError):  # which is said again below, with the number of the text
+            if flat := flattened(rows):
+                return self._table_for(skip_special_tokens).decode_texts(*flat)
         texts = []
-        for number, ids in enumerate(batch):
+        for number, ids in enumerate(rows):
             try:
                 texts.append(self.decode(ids, skip_special_tokens=skip_special_tokens))
             except ParameterError as error:
@@ -492,20 +502,16 @@ class Tokenizer:
         order = sorted(range(len(tokens)), key=lambda index: (index in special, index), reverse=True)
         return {tokens[index]: index for index in order if tokens[index]}
 
+    def _table_for(self, skip_special_tokens: bool) -> TokenTable:
+        return self._table_without_special if skip_special_tokens else self._table
+
     @cached_property
-    def _skipped(self) -> frozenset[int]:
-        """Ids that `skip_special_tokens` leaves out."""
+    def _table_without_special(self) -> TokenTable:
+        """The table without the ids that `skip_special_tokens` leaves out."""
         rules = self._vocabulary.added_rules
         specials = self._vocabulary.special_tokens.items()
-        return frozenset(index for text, index in specials if "ordinary" not in rules.get(text, ()))
-
-    def _without_skipped(self, ids: list[Any] | npt.NDArray[Any]) -> list[Any] | npt.NDArray[Any]:
-        if isinstance(ids, np.ndarray):
-            return ids[~np.isin(ids, list(self._skipped))] if ids.ndim == 1 else ids
-        try:
-            return [index for index in ids if index not in self._skipped]
-        except TypeError:  # unhashable: no id, as the decoder will say
-            return ids
+        skipped = {index for text, index in specials if "ordinary" not in rules.get(text, ())}
+        return TokenTable(self._vocabulary.tokens, skipped) if skipped else self._table
 
     def _decode_ragged(self, ids: npt.NDArray[Any], offsets: npt.NDArray[Any], skip: bool) -> list[str]:
         if (
@@ -517,13 +523,9 @@ class Tokenizer:
             or (offsets[1:] < offsets[:-1]).any()
         ):
             raise ParameterError(f"offsets do not go from 0 to {ids.size}, the number of ids, without going back")
-        data = self._table.decode(ids)
-        lengths = self._table.lengths[ids]
-        if skip:
-            lengths = np.where(np.isin(ids, list(self._skipped)), 0, lengths)
-            data = self.decode_bytes(ids, skip_special_tokens=True)
-        at = np.append(0, np.cumsum(lengths))[offsets].tolist()
-        return [data[start:end].decode("utf-8", "replace") for start, end in pairwise(at)]
+        if ids.size and ids.dtype.kind not in "iu":
+            raise ParameterError(f"token ids must be integers in one dimension, not {ids.dtype} {ids.shape}")
+        return self._table_for(skip).decode_texts(ids, offsets.astype(np.int64))
 
     def _chosen(self, texts: Sequence[bytes], allowed: Texts, disallowed: Texts) -> Specials:
         """The special tokens that become ids. Raises ParameterError where a text holds a disallowed one."""
@@ -534,17 +536,22 @@ class Tokenizer:
             choice.refuse(data)
         return choice.allowed
 
-    def _ids(self, text: str | bytes, allowed: Texts, disallowed: Texts, framed: bool) -> npt.NDArray[np.uint32]:
+    def _encoded(
+        self,
+        text: str | bytes,
+        allowed: Texts,
+        disallowed: Texts,
+        framed: bool,
+        take: Callable[[npt.NDArray[np.uint32]], _T],
+    ) -> _T:
+        """What `take`, which must copy, makes of the ids of a text."""
         data = to_bytes(text)
-        specials = self._chosen((data,), allowed, disallowed)
-        if specials.may_be_in(data):
-            ids = self._encode_texts(data, [0], [len(data)], specials)[0]
-        else:
-            ids = self._encode_ordinary(data)
-        return self._framed(ids, np.array([0, len(ids)]))[0] if framed else ids
-
-    def _encode_ordinary(self, data: bytes) -> npt.NDArray[np.uint32]:
-        return self.encoder.encode_text(data) if data else _NO_IDS
+        plain = allowed is None and disallowed is None
+        specials = self._specials if plain else self._chosen((data,), allowed, disallowed)
+        if framed or specials.may_be_in(data):
+            ids, bounds = self._encode_texts(data, [0], [len(data)], specials)
+            return take(self._framed(ids, bounds)[0] if framed else ids)
+        return self.encoder.encode_text(data, take) if data else take(_NO_IDS)
 
     def _framed(
         self, ids: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]
@@ -575,24 +582,9 @@ class Tokenizer:
         self, data: bytes, starts: list[int], ends: list[int], specials: Specials
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         """Ids of the texts data[starts[i]:ends[i]], and int64[n + 1] where those of each text begin."""
+        segment_starts, segment_ends, after, segments = _segments(data, starts, ends, specials)
         text = np.frombuffer(data, np.uint8)
-        if not specials.may_be_in(data):
-            return self.encoder.encode_segments(text, np.array(starts, np.int64), np.array(ends, np.int64))
-        # Each special token ends a segment and goes after its ids; the end of a text ends one too.
-        segment_starts, segment_ends, after, segments = [], [], [], [0]
-        for start, end in zip(starts, ends, strict=True):
-            segment_starts.append(start)
-            if specials.may_be_in(data, start, end):
-                found_starts, found_ends, found = specials.find(text, start, end)
-                segment_starts += found_ends
-                segment_ends += found_starts
-                after += found
-            segment_ends.append(end)
-            after.append(_NOTHING)
-            segments.append(len(after))
-        ids, offsets = self.encoder.encode_segments(
-            text, np.array(segment_starts, np.int64), np.array(segment_ends, np.int64), np.array(after, np.uint32)
-        )
+        ids, offsets = self.encoder.encode_segments(text, segment_starts, segment_ends, after)
         return ids, offsets[segments]
 
     def _refuse_normalized(self, data: bytes, segments: npt.NDArray[np.int64]) -> None:
@@ -618,6 +610,37 @@ def _restored(kind: type[Tokenizer], fingerprint: str, packed: bytes) -> Tokeniz
                 del _RESTORED[next(iter(_RESTORED))]
         _RESTORED[kind, fingerprint] = tokenizer
     return tokenizer
+
+
+def _segments(
+    data: bytes, starts: list[int], ends: list[int], specials: Specials
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    """The texts data[starts[i]:ends[i]] cut at special tokens.
+
+    Each special token ends a segment and goes after its ids; the end of a text ends one too. Starts and ends of the
+    segments, what goes after each, and int64[n + 1], the number of segments before each text.
+    """
+    text = np.frombuffer(data, np.uint8)
+    if not specials.may_be_in(data):
+        after = np.full(len(starts), _NOTHING, np.uint32)
+        return np.array(starts, np.int64), np.array(ends, np.int64), after, np.arange(len(starts) + 1)
+    segment_starts, segment_ends, follow, segments = [], [], [], [0]
+    for start, end in zip(starts, ends, strict=True):
+        segment_starts.append(start)
+        if specials.may_be_in(data, start, end):
+            found_starts, found_ends, found = specials.find(text, start, end)
+            segment_starts += found_ends
+            segment_ends += found_starts
+            follow += found
+        segment_ends.append(end)
+        follow.append(_NOTHING)
+        segments.append(len(follow))
+    return (
+        np.array(segment_starts, np.int64),
+        np.array(segment_ends, np.int64),
+        np.array(follow, np.uint32),
+        np.array(segments, np.int64),
+    )
 
 
 def _groups(texts: Iterable[str | bytes]) -> Iterator[tuple[int, list[bytes]]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numba import types
+
 from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, kernel, text_type, u8s, u32s, u64s
 from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.frame import arguments_of, begin, begun_type, keep, restorer
 from dask_bpe.kernels.front import batch_type
 from dask_bpe.kernels.scan import scan_gpt2
 
@@ -32,3 +36,24 @@ def encode_gpt2(
         cursor[0], cursor[2], cut[1] = 0, 0, place[0]
         cut[0] = scan_gpt2(text, segments, place, classes, scratch, words, spans, stops)
         cut[2] = place[0]
+
+
+_kept = types.Tuple((begun_type, arguments_of(encode_gpt2)))
+_restore = restorer(_kept)
+
+
+@kernel(i64, u64s, _kept)
+def keep_gpt2(frame, arguments):
+    """Write to `frame`, if it is large enough, what `short_gpt2` needs; returns the words that takes.
+
+    arguments : those of `begin` that are arrays, and those of `encode_gpt2`.
+    """
+    return keep(frame, arguments)
+
+
+@kernel(i64, u64s, i64)
+def short_gpt2(frame, length):
+    """Encode ``text[:length]`` as one segment; returns the number of ids, or -1 where that takes more room."""
+    begun, arguments = _restore(frame)
+    begin(length, begun)
+    return begun.cursor[1] if encode_gpt2(*arguments) == DONE else np.int64(-1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numba import types
+
 from dask_bpe.kernels._jit import (
     given_i64m,
     given_u16s,
@@ -16,6 +19,7 @@ from dask_bpe.kernels._jit import (
     u64s,
 )  # fmt: skip
 from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.frame import arguments_of, begin, begun_type, keep, restorer
 from dask_bpe.kernels.front import batch_type
 from dask_bpe.kernels.marks import ENLARGE, UNMATCHED
 from dask_bpe.kernels.transduce import scan_table
@@ -50,3 +54,24 @@ def encode_table(
         if place[5] >= 0:
             return UNMATCHED
         cut[0], cut[2] = count, place[0]
+
+
+_kept = types.Tuple((begun_type, arguments_of(encode_table)))
+_restore = restorer(_kept)
+
+
+@kernel(i64, u64s, _kept)
+def keep_table(frame, arguments):
+    """Write to `frame`, if it is large enough, what `short_table` needs; returns the words that takes.
+
+    arguments : those of `begin` that are arrays, and those of `encode_table`.
+    """
+    return keep(frame, arguments)
+
+
+@kernel(i64, u64s, i64)
+def short_table(frame, length):
+    """Encode ``text[:length]`` as one segment; returns the number of ids, or -1 where that takes more room."""
+    begun, arguments = _restore(frame)
+    begin(length, begun)
+    return begun.cursor[1] if encode_table(*arguments) == DONE else np.int64(-1)

@@ -72,6 +72,22 @@ def copy16(typing_context: Any, source: Any, index: Any, target: Any, at: Any) -
 
 
 @intrinsic
+def copy_bytes(typing_context: Any, source: Any, at: Any, target: Any, to: Any, width: Any) -> Any:
+    """Copy `width` bytes, a literal, from one array of bytes to another, be that one read-only or not."""
+    if not isinstance(width, types.IntegerLiteral):
+        return None
+    kind = ir.VectorType(_U8, width.literal_value)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = builder.load(pointer_to(context, builder, signature, arguments[:2], kind), align=1)
+        target_signature = signature.return_type(*signature.args[2:4])
+        builder.store(data, pointer_to(context, builder, target_signature, arguments[2:4], kind), align=1)
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, target, types.int64, width), generate
+
+
+@intrinsic
 def classify64(typing_context: Any, array: Any, index: Any) -> Any:
     """Masks of the 64 bytes at `index`, bit i for byte i.
 

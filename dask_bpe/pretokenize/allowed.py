@@ -43,6 +43,8 @@ class Specials:
 
     def may_be_in(self, data: bytes, start: int = 0, end: int | None = None) -> bool:
         """False if there is certainly none in ``data[start:end]``."""
+        if self._mark[:1] not in data:  # in a short text a byte is found in a fifth of the time of a string
+            return False
         return self._any and data.find(self._mark, start, end) >= 0
 
     def find(self, text: npt.NDArray[np.uint8], start: int, end: int) -> tuple[list[int], list[int], list[int]]:

@@ -13,6 +13,7 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dask_bpe import Tokenizer
 from dask_bpe import encoder as encoder_module
 from dask_bpe.encoder import SHORT, Encoder
 from dask_bpe.errors import InputError

@@ -1,7 +1,8 @@
 """Count distinct byte strings in a hash table (see `table`) behind a small one (see `front`).
 
 Word 2 of an entry is the count, word 3 the position where the string occurred first. Word 2 of an entry of the front
-table is the place of the string's own entry, where its occurrences are counted. Kernels stop in front of a batch for
+table is the place of the string's own entry, where its occurrences are counted: counting in the front table itself lost
+4 to 20 %, for the load of a line waits for a store into it. Kernels stop in front of a batch for
 which there might be no room and return `FULL`; the caller makes the arrays larger and calls again: where they were is
 kept in `cursor`.
 """

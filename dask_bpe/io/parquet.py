@@ -27,21 +27,19 @@ from dask_bpe.io import paths
 from dask_bpe.io.atomic import AtomicFile
 from dask_bpe.io.writer import ShardWriter, TokenIds
 
-# Peak memory of a writer, with Arrow's copies and dictionaries: 16 M tokens a group 330 MB, 4 M 120 MB, 1 M
-# 55 MB; the files are 1 % larger with 4 M than with 16 M, 8 % with 1 M.
 ROW_GROUP_TOKENS = 4_000_000
 ROW_GROUP_DOCUMENTS = 250_000
 LIST_LIMIT = 2**31 - 1
 """A list column counts its children in int32."""
 
-# Dictionary pages then zstd 1, on 5.9 M ids of English: 1.55 bytes a token, 23 M tokens/s written, 87 read.
-# What lost: zstd 3 (1.40, but 15 and 26), no dictionary (1.73, 18, 34), BYTE_STREAM_SPLIT (1.82, 36, 78;
-# DuckDB could not read it for integers until 2026). The limit lets dictionaries of 1 M ids stay dictionaries.
+# The bytes of the ids in separate streams, then zstd 1: on 4 M ids of English 76 M tokens/s written, 90 read, 1.50
+# bytes a token. What lost: dictionary pages (42, 93, 1.65), which DuckDB before 2026 needs; lz4 (47; 2.43);
+# DELTA_BINARY_PACKED without compression (60; 2.14). No compression at all writes 106, in 4 bytes a token.
 _ENCODING: dict[str, Any] = {
     "compression": "zstd",
     "compression_level": 1,
-    "use_dictionary": ["source", "n_tokens", "tokens.list.element"],
-    "dictionary_pagesize_limit": 4 << 20,
+    "use_dictionary": ["source", "n_tokens"],
+    "column_encoding": {"tokens.list.element": "BYTE_STREAM_SPLIT"},
     "write_statistics": ["doc_id", "source", "n_tokens"],
 }
 
@@ -62,7 +60,7 @@ class ParquetWriter(ShardWriter):
             raise
         # The row group to come: tokens (those after the last end belong to a document not ended yet), row
         # ends in them, and sources with their numbers of rows.
-        self._values: list[TokenIds] = []
+        self._ids = np.empty(ROW_GROUP_TOKENS, self.dtype)
         self._buffered = 0
         self._ends: list[npt.NDArray[np.int64]] = []
         self._rows: list[tuple[str, int]] = []
@@ -84,7 +82,8 @@ class ParquetWriter(ShardWriter):
             fit = max(fit, 1)
             ends = document_ends[done : done + fit]
             self._ends.append(ends - start + self._buffered)
-            self._rows.append((self._source, fit))
+            before = self._rows.pop()[1] if self._rows and self._rows[-1][0] == self._source else 0
+            self._rows.append((self._source, before + fit))
             self._n_rows += fit
             self._keep(ids[start : int(ends[-1])])
             start = int(ends[-1])
@@ -94,20 +93,21 @@ class ParquetWriter(ShardWriter):
             self._flush()
 
     def _keep(self, ids: TokenIds) -> None:
-        if len(ids):
-            self._values.append(ids.astype(self.dtype))
-            self._buffered += len(ids)
-        if self._buffered > LIST_LIMIT:
+        n = self._buffered + len(ids)
+        if n > LIST_LIMIT:
             raise OutputError(
                 f"{self._file.path}: a document of more than {LIST_LIMIT} tokens does not fit "
                 "a Parquet list; use the format 'bin'"
             )
+        if n > len(self._ids):
+            larger = np.empty(2 * n, self.dtype)
+            larger[: self._buffered] = self._ids[: self._buffered]
+            self._ids = larger
+        self._ids[self._buffered : n] = ids
+        self._buffered = n
 
     def _flush(self) -> None:
         """Write the documents that have ended as one row group; keep the tokens after them."""
-        values = (
-            self._values[0] if len(self._values) == 1 else np.concatenate(self._values or [np.empty(0, self.dtype)])
-        )
         offsets = np.concatenate([np.zeros(1, np.int64), *self._ends])
         end = int(offsets[-1])
         columns = {
@@ -115,15 +115,15 @@ class ParquetWriter(ShardWriter):
             "source": pa.concat_arrays([pa.repeat(_valid(name), count) for name, count in self._rows]),
             "tokens": pa.ListArray.from_arrays(
                 pa.array(offsets.astype(np.int32)),
-                pa.array(values[:end]),
+                pa.array(self._ids[:end]),
                 type=self._schema.field("tokens").type,
             ),
             "n_tokens": pa.array(np.diff(offsets)),
         }
         self._table.write_table(pa.table(columns, schema=self._schema), row_group_size=self._n_rows)
         self._doc_id += self._n_rows
-        self._values = [values[end:].copy()] if end < len(values) else []
-        self._buffered = len(values) - end
+        self._buffered -= end
+        self._ids[: self._buffered] = self._ids[end : end + self._buffered]
         self._ends, self._rows, self._n_rows = [], [], 0
 
     def _commit(self) -> tuple[int, str, str | None]:

@@ -226,7 +226,7 @@ class _Workspace:
                 self._encode_batch(text, batch, after, rules, out, offsets)
             return int(self._cursor[1])
         self._cut.fill(0)
-        kernel = _kernel(cutting.by)
+        kernel = cutting.kernel("encode")
         while True:
             state = kernel(
                 text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
@@ -264,17 +264,6 @@ class _Workspace:
         else:
             start, end = spans[:, self._cursor[0]].tolist()
             self._scratch = _make_scratch(1 << (end - start).bit_length())
-
-
-def _kernel(by: str) -> Any:
-    # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
-    if by == "gpt2":
-        from dask_bpe.kernels.encode_gpt2 import encode_gpt2
-
-        return encode_gpt2
-    from dask_bpe.kernels.encode_table import encode_table
-
-    return encode_table
 
 
 def _make_scratch(length: int) -> kernels.Scratch:

@@ -6,7 +6,7 @@ from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, inlined, text_typ
 
 # Pre-tokens for which there must be room before a segment is begun.
 MARGIN = 130
-# What they take and return; see `scan_segments`.
+# What a scanner returns and takes; see `scan_segments`.
 SCANNER = (i64, text_type, given_i64m, i64s, u8s, u8s, u64s, i64m, i64s)
 
 

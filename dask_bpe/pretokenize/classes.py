@@ -87,7 +87,7 @@ _NUMBERS, _SPACES = (r"\p{N}", blocks.NUMBER), (r"\s", blocks.SPACE)
 _SINGLES = (r"\p{N}", blocks.SINGLE)
 _MARKED = ((r"[\r\n]", blocks.NEWLINE), (" ", blocks.BLANK), ("'", blocks.QUOTE))
 _LLAMA3 = ((r"\p{L}", blocks.LOWER), _NUMBERS, _SPACES, *_MARKED)
-_BITS = {
+BITS = {
     "cl100k": _LLAMA3,
     "llama3": _LLAMA3,
     "olmo": _LLAMA3,
@@ -99,14 +99,9 @@ _TAKES_THE_END = ("cl100k",)
 
 
 @cache
-def code_point_bits(name: str) -> npt.NDArray[np.uint8] | None:
-    """What `kernels.blocks` reads of each code point and of the end of the text for a pattern: uint8[0x110000 + 8].
-
-    None for patterns that are not cut by it.
-    """
-    if name not in _BITS:
-        return None
-    questions, values = zip(*_BITS[name], strict=True)
+def code_point_bits(name: str) -> npt.NDArray[np.uint8]:
+    """What `kernels.blocks` reads of each code point and of the end of the text for a pattern: uint8[0x110000 + 8]."""
+    questions, values = zip(*BITS[name], strict=True)
     found = partition(questions)
     assert found is not None
     which = (found.members * np.array(values)[:, None]).sum(axis=0).astype(np.uint8)

@@ -16,94 +16,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import inlined, kernel, step
-from dask_bpe.kernels.blocks import END, NEWLINE, SPACE, read_block
+from dask_bpe.kernels._jit import kernel, step
+from dask_bpe.kernels.blocks import read_block
 from dask_bpe.kernels.lanes import spread_bits
 from dask_bpe.kernels.positions import write_cuts
+from dask_bpe.kernels.rules import after_last_newline, contraction, every_third, fill
 from dask_bpe.kernels.segments import SCANNER, scan_segments
-from dask_bpe.kernels.simd import count_leading_zeros, count_ones, count_trailing_zeros
-from dask_bpe.kernels.utf8 import class_at
+from dask_bpe.kernels.simd import count_ones, count_trailing_zeros
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+_ONE, _TWO = np.uint64(1), np.uint64(2)
 _NONE = np.uint64(0)
-_LONG_S = 0x17F  # which ignoring case is an s
-
-
-@inlined
-def _lower(byte):
-    return byte | np.uint8(0x20)
-
-
-@step
-def contraction(text, index, end):
-    """Length of the contraction whose apostrophe stands at `index`, in any case, 0 if there is none."""
-    if index + 1 >= end:
-        return 0
-    first = _lower(text[index + 1])
-    if first == ord("s") or first == ord("d") or first == ord("m") or first == ord("t"):
-        return 2
-    if index + 2 >= end:
-        return 0
-    if text[index + 1] == _LONG_S >> 6 | 0xC0 and text[index + 2] == _LONG_S & 0x3F | 0x80:
-        return 3
-    second = _lower(text[index + 2])
-    if first == ord("l") and second == ord("l"):
-        return 3
-    if (first == ord("v") or first == ord("r")) and second == ord("e"):
-        return 3
-    return 0
-
-
-@step
-def _ends_in_newline(text, at, end, classes):
-    """Whether there is a newline before the end of the white space that goes on at `at`."""
-    while at < end:
-        kind, length = class_at(text, at, end, classes)
-        if kind & SPACE == 0:
-            return False
-        if kind & NEWLINE != 0:
-            return True
-        at += length
-    return classes[END] & NEWLINE != 0
-
-
-@inlined
-def _highest(mask):
-    return _ONE << np.uint64(63 - count_leading_zeros(mask))
-
-
-@step
-def after_last_newline(text, following, end, classes, valid, blank, newlines, lines):
-    """The beginnings of runs of `blank` characters that no newline ends, of those of `lines`.
-
-    blank : white space but newlines. lines : their runs' beginnings behind a newline, at least one.
-    following : where the character after this block begins.
-    """
-    ended = (blank + lines) & ~blank & newlines
-    last = _highest(lines)
-    if (valid & ~blank) < last and _ends_in_newline(text, following, end, classes):
-        lines &= ~last
-    while ended != 0:
-        before = (ended & (~ended + _ONE)) - _ONE
-        lines &= ~_highest(lines & before)
-        ended &= ended - _ONE
-    return lines
-
-
-@inlined
-def every_third(digits, old, old_thirds):
-    """The digits of a block with which groups of three begin, counted from where each run begins.
-
-    old, old_thirds : the last two digits of the block before, and the last three of its groups' beginnings.
-    """
-    third = digits & (digits << _ONE | old >> _ONE) & (digits << _TWO | old)
-    begin = (digits & ~(digits << _ONE | old >> _ONE)) | (third & old_thirds)
-    begins = begin
-    while begin != 0:
-        begin = begin << _THREE & third
-        begins |= begin
-    return begins
 
 
 @step
@@ -147,14 +70,11 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
         other = valid & ~(letters | digits | singles | spaces)
         free = other & ~((other | gaps) << _ONE | old_joining)
         cuts = free | singles | (letters & ~((letters | blank | free) << _ONE | old_leader))
-        took = newlines & (other << _ONE | old_taker)
-        taken = (newlines & ~(newlines + took)) | took
+        taken = fill(newlines, newlines & (other << _ONE | old_taker))
         kept = spaces & ~taken
         cuts |= kept & ~(kept << _ONE | old_kept)
         cuts |= blank & ~(spaces >> _ONE | (next_spaces & _ONE) << top)
-        lines = blank & (newlines << _ONE | old_newline)
-        if lines != 0:
-            cuts |= after_last_newline(text, following, end, classes, valid, blank, newlines, lines)
+        cuts |= after_last_newline(text, following, end, classes, valid, blank, newlines, old_newline)
         thirds = _NONE
         if digits != 0:
             thirds = every_third(digits, old_digits, old_thirds)

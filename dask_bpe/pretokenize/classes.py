@@ -87,12 +87,19 @@ _NUMBERS, _SPACES = (r"\p{N}", blocks.NUMBER), (r"\s", blocks.SPACE)
 _SINGLES = (r"\p{N}", blocks.SINGLE)
 _MARKED = ((r"[\r\n]", blocks.NEWLINE), (" ", blocks.BLANK), ("'", blocks.QUOTE))
 _LLAMA3 = ((r"\p{L}", blocks.LOWER), _NUMBERS, _SPACES, *_MARKED)
+_CASES = (
+    (r"\p{Ll}", blocks.LOWER),
+    (r"[\p{Lu}\p{Lt}]", blocks.UPPER),
+    (r"[\p{Lm}\p{Lo}]", blocks.LOWER | blocks.UPPER),
+    (r"\p{M}", blocks.MARK),
+)
 BITS = {
     "cl100k": _LLAMA3,
     "llama3": _LLAMA3,
     "olmo": _LLAMA3,
     "qwen2": ((r"\p{L}", blocks.LOWER), _SINGLES, _SPACES, *_MARKED),
     "qwen3.5": ((r"[\p{L}\p{M}]", blocks.LOWER), _SINGLES, _SPACES, *_MARKED),
+    "o200k": (*_CASES, _NUMBERS, _SPACES, *_MARKED, ("/", blocks.NEWLINE)),
 }
 # The white space at the end of a text is one pre-token, as if a newline followed.
 _TAKES_THE_END = ("cl100k",)

@@ -50,8 +50,8 @@ class Batch(NamedTuple):
 class Cutting(NamedTuple):
     """What a kernel that cuts text and goes on with the pre-tokens itself needs of a scanner.
 
-    by : "gpt2", "cl100k" or "table", by the kernel that cuts. place : int64[7], where it stands. arguments : its own,
-    between `place` and `spans`. spans, stops : as in `Batch`.
+    by : "gpt2", "cl100k", "o200k" or "table", by the kernel that cuts. place : int64[7], where it stands.
+    arguments : its own, between `place` and `spans`. spans, stops : as in `Batch`.
     """
 
     by: str
@@ -145,7 +145,8 @@ class Scanner:
         if self._pattern.name == "gpt2" and by_vectors:
             self._by, self._classes = "gpt2", code_point_classes()
         elif self._pattern.name in BITS and by_vectors and WIDE:
-            self._by, self._classes = "cl100k", code_point_bits(self._pattern.name)
+            self._by = "o200k" if self._pattern.name == "o200k" else "cl100k"
+            self._classes = code_point_bits(self._pattern.name)
         elif self._pattern.splits:
             from dask_bpe.pretokenize.tables import tables_of
 

@@ -267,7 +267,7 @@ class CountTable:
         else:
             self._cut.fill(0)
             self._cursor.fill(0)
-            count = _kernel(cutting.by)
+            count = cutting.kernel("count")
             while state := count(
                 text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
                 self._cursor, origin, self._table, self._batch, lanes.IN_USE,
@@ -329,17 +329,6 @@ class CountTable:
         counts, first = np.empty(n, np.int64), np.empty(n, np.int64)
         sort.extract(*table_, order, strings, bounds, counts, first)
         return PretokenCounts(Ragged(strings[:n_bytes], bounds), counts, first, **fields)
-
-
-def _kernel(by: str) -> Any:
-    # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
-    if by == "gpt2":
-        from dask_bpe.kernels.count_gpt2 import count_gpt2
-
-        return count_gpt2
-    from dask_bpe.kernels.count_table import count_table
-
-    return count_table
 
 
 def _take(strings: Ragged, order: Int64s) -> Ragged:

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from itertools import compress
 from typing import Any, NamedTuple, TypeVar
 
@@ -284,7 +285,7 @@ class _Workspace:
                 self._encode_batch(text, batch, after, rules, out, offsets)
             return int(self._cursor[1])
         self._cut.fill(0)
-        kernel = _kernel(cutting.by)
+        kernel = cutting.kernel("encode")
         while True:
             state = kernel(
                 text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
@@ -353,25 +354,10 @@ class _Workspace:
             self._scratch = _make_scratch(1 << (end - start).bit_length())
 
 
-def _kernel(by: str) -> Any:
-    # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
-    if by == "gpt2":
-        from dask_bpe.kernels.encode_gpt2 import encode_gpt2
-
-        return encode_gpt2
-    from dask_bpe.kernels.encode_table import encode_table
-
-    return encode_table
-
-
 def _short_kernels(by: str) -> tuple[Any, Any]:
-    if by == "gpt2":
-        from dask_bpe.kernels.encode_gpt2 import keep_gpt2, short_gpt2
-
-        return direct(keep_gpt2), direct(short_gpt2)
-    from dask_bpe.kernels.encode_table import keep_table, short_table
-
-    return direct(keep_table), direct(short_table)
+    """What keeps the arguments of the kernel for texts that this scanner cuts, and the kernel."""
+    module = import_module(f"dask_bpe.kernels.encode_{by}")
+    return direct(getattr(module, f"keep_{by}")), direct(getattr(module, f"short_{by}"))
 
 
 def _make_scratch(length: int) -> kernels.Scratch:

@@ -416,3 +416,92 @@ def fill64(typing_context: Any, target: Any, at: Any, byte: Any, mask: Any) -> A
         return context.get_dummy_value()
 
     return types.void(target, types.int64, types.uint8, types.uint64), generate
+
+
+@intrinsic
+def look_up64(typing_context: Any, table: Any, text: Any, index: Any, inside: Any) -> Any:
+    """Of the 64 bytes at `index` that are bits of a mask: ``table[byte]``, and a mask of those above 127.
+
+    Where a byte is above 127 or not inside, what is found is 0; the text need not reach there.
+    """
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 64)
+        nothing = ir.Constant(kind, [0] * 64)
+        halves = []
+        for start in (0, 64):
+            given = [arguments[0], ir.Constant(_I64, start)]
+            pointer = pointer_to(context, builder, signature(sig.return_type, sig.args[0], types.int64), given, kind)
+            halves.append(builder.load(pointer, align=1))
+        text_sig = signature(sig.return_type, sig.args[1], sig.args[2])
+        pointer = pointer_to(context, builder, text_sig, arguments[1:3], kind)
+        flags = builder.bitcast(arguments[3], ir.VectorType(_I1, 64))
+        given = [pointer, ir.Constant(_I32, 1), flags, nothing]
+        data = _call(builder, "llvm.masked.load.v64i8.p0", kind, given)
+        found = _call(builder, "llvm.x86.avx512.vpermi2var.qi.512", kind, [halves[0], data, halves[1]])
+        high = builder.icmp_signed("<", data, nothing)
+        known = builder.and_(flags, builder.not_(high))
+        found = builder.bitcast(builder.select(known, found, nothing), _WORDS)
+        return context.make_tuple(builder, sig.return_type, [found, builder.bitcast(high, _I64)])
+
+    return types.Tuple((u64x8, types.uint64))(table, text, types.int64, types.uint64), generate
+
+
+@intrinsic
+def expand64(typing_context: Any, words: Any, bytes_: Any, mask: Any) -> Any:
+    """64 bytes with the first ones of an array in the places of the bits of `mask`, in order."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 64)
+        which = signature(sig.return_type, sig.args[1], types.int64)
+        given = [arguments[1], ir.Constant(_I64, 0)]
+        further = builder.load(pointer_to(context, builder, which, given, kind), align=1)
+        flags = builder.bitcast(arguments[2], ir.VectorType(_I1, 64))
+        given = [further, builder.bitcast(arguments[0], kind), flags]
+        return builder.bitcast(_call(builder, "llvm.x86.avx512.mask.expand.v64i8", kind, given), _WORDS)
+
+    return u64x8(u64x8, bytes_, types.uint64), generate
+
+
+@intrinsic
+def compress64(typing_context: Any, words: Any, mask: Any) -> Any:
+    """Those of 64 bytes that are bits of `mask`, one after the other, and zeros after them."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 64)
+        flags = builder.bitcast(arguments[1], ir.VectorType(_I1, 64))
+        given = [builder.bitcast(arguments[0], kind), ir.Constant(kind, [0] * 64), flags]
+        return builder.bitcast(_call(builder, "llvm.x86.avx512.mask.compress.v64i8", kind, given), _WORDS)
+
+    return u64x8(u64x8, types.uint64), generate
+
+
+@intrinsic
+def test64(typing_context: Any, words: Any) -> Any:
+    """For each of the eight bits of a byte, the lowest first, which of 64 bytes have it set."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 64)
+        data, nothing = builder.bitcast(arguments[0], kind), ir.Constant(kind, [0] * 64)
+        masks = [
+            builder.bitcast(
+                builder.icmp_unsigned("!=", builder.and_(data, ir.Constant(kind, [1 << bit] * 64)), nothing), _I64
+            )
+            for bit in range(8)
+        ]
+        return context.make_tuple(builder, sig.return_type, masks)
+
+    return types.UniTuple(types.uint64, 8)(u64x8), generate
+
+
+@intrinsic
+def store_bytes8(typing_context: Any, array: Any, index: Any, words: Any) -> Any:
+    """Write the lowest bytes of eight words to an array of uint8."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, LANES)
+        pointer = pointer_to(context, builder, sig, arguments[:2], kind)
+        builder.store(builder.trunc(arguments[2], kind), pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, u64x8), generate

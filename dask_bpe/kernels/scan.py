@@ -10,20 +10,20 @@ on its own, and writes the pre-tokens' bounds to ``spans[0]`` and ``spans[1]``, 
 are cut or `spans` is nearly full. ``cursor`` (int64[2]: segment, position in `text`) says where to go on;
 the patterns never look behind, so a scan resumes exactly at any pre-token's start. ``stops[k]`` is the
 number of pre-tokens in `spans` when segment k ended. Returns the number of pre-tokens written. `spans`
-must have room for more than `MARGIN`.
+must have room for more than `segments.MARGIN`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, inlined, kernel, step, text_type, u8s, u64s
+from dask_bpe.kernels._jit import inlined, kernel, step
 from dask_bpe.kernels.lanes import LANES, WIDE, bits, gather8, load8, set_positions, spread_bits
 from dask_bpe.kernels.positions import write_cuts
+from dask_bpe.kernels.segments import SCANNER, scan_segments
 from dask_bpe.kernels.simd import bits64, classify64, count_ones, count_trailing_zeros
 from dask_bpe.kernels.utf8 import LETTER, NUMBER, OTHER, SPACE, class_at, decode_lanes, spread, spread_beyond
 
-MARGIN = 130
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
 _LAST = np.uint64(63)
@@ -140,7 +140,7 @@ def _fill(text, base, end, classes, high, masks, spill, places):
 
 @step
 def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
-    """Cut ``text[begin:end]``, not empty, from the pre-token start `begin` on, after `found` spans.
+    """See `scan_segments`. words : uint64[73], any contents.
 
     A run of letters, numbers or other characters starts where the class changes, one byte earlier when
     a space precedes it. A run of white space starts where white space starts; its last character starts
@@ -235,23 +235,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     return -found
 
 
-@kernel(i64, text_type, given_i64m, i64s, u8s, u8s, u64s, i64m, i64s)
+@kernel(*SCANNER)
 def scan_gpt2(text, segments, cursor, classes, scratch, words, spans, stops):
-    """Cut segments 64 bytes at a time; see the module. scratch: uint8[64], words: uint64[73], any contents."""
-    found = 0
-    while cursor[0] < segments.shape[1]:
-        end = segments[1, cursor[0]]
-        position = max(cursor[1], segments[0, cursor[0]])
-        if position < end:
-            if found + MARGIN > spans.shape[1]:
-                cursor[1] = position
-                return found
-            found = _scan_segment(text, position, end, classes, scratch, words, spans, found)
-            if found > 0:  # full: the last span has a start and no end yet
-                cursor[1] = spans[0, found - 1]
-                return found - 1
-            found = -found
-        stops[cursor[0]] = found
-        cursor[0] += 1
-        cursor[1] = 0
-    return found
+    """Cut segments 64 bytes at a time; see the module and `scan_segments`."""
+    return scan_segments(_scan_segment, text, segments, cursor, classes, scratch, words, spans, stops)

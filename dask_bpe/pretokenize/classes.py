@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
+from dask_bpe.kernels import blocks
 from dask_bpe.kernels.utf8 import LETTER, NUMBER, OTHER, SPACE
 
 _N_CODE_POINTS = sys.maxunicode + 1
@@ -79,6 +80,41 @@ def code_point_classes() -> npt.NDArray[np.uint8]:
     which = numbers[(found.members * np.array([[1], [2], [3]])).sum(axis=0)]
     classes: npt.NDArray[np.uint8] = np.append(which[found.classes], np.zeros(8, np.uint8))
     return classes
+
+
+# What each pattern that is cut by masks of characters asks, and the bits of `kernels.blocks` that a yes means.
+_NUMBERS, _SPACES = (r"\p{N}", blocks.NUMBER), (r"\s", blocks.SPACE)
+_SINGLES = (r"\p{N}", blocks.SINGLE)
+_MARKED = ((r"[\r\n]", blocks.NEWLINE), (" ", blocks.BLANK), ("'", blocks.QUOTE))
+_LLAMA3 = ((r"\p{L}", blocks.LOWER), _NUMBERS, _SPACES, *_MARKED)
+_CASES = (
+    (r"\p{Ll}", blocks.LOWER),
+    (r"[\p{Lu}\p{Lt}]", blocks.UPPER),
+    (r"[\p{Lm}\p{Lo}]", blocks.LOWER | blocks.UPPER),
+    (r"\p{M}", blocks.MARK),
+)
+BITS = {
+    "cl100k": _LLAMA3,
+    "llama3": _LLAMA3,
+    "olmo": _LLAMA3,
+    "qwen2": ((r"\p{L}", blocks.LOWER), _SINGLES, _SPACES, *_MARKED),
+    "qwen3.5": ((r"[\p{L}\p{M}]", blocks.LOWER), _SINGLES, _SPACES, *_MARKED),
+    "o200k": (*_CASES, _NUMBERS, _SPACES, *_MARKED, ("/", blocks.NEWLINE)),
+}
+# The white space at the end of a text is one pre-token, as if a newline followed.
+_TAKES_THE_END = ("cl100k",)
+
+
+@cache
+def code_point_bits(name: str) -> npt.NDArray[np.uint8]:
+    """What `kernels.blocks` reads of each code point and of the end of the text for a pattern: uint8[0x110000 + 8]."""
+    questions, values = zip(*BITS[name], strict=True)
+    found = partition(questions)
+    assert found is not None
+    which = (found.members * np.array(values)[:, None]).sum(axis=0).astype(np.uint8)
+    bits: npt.NDArray[np.uint8] = np.append(which[found.classes], np.zeros(8, np.uint8))
+    bits[blocks.END] = blocks.SPACE | (blocks.NEWLINE if name in _TAKES_THE_END else 0)
+    return bits
 
 
 def _divide(questions: tuple[str, ...]) -> _Runs:

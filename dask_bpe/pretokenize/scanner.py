@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.errors import InputError
+from dask_bpe.kernels.lanes import WIDE
 from dask_bpe.kernels.marks import ENLARGE, PADDING
 from dask_bpe.pretokenize import by_regex
-from dask_bpe.pretokenize.classes import code_point_classes
+from dask_bpe.pretokenize.classes import BITS, code_point_bits, code_point_classes
 from dask_bpe.pretokenize.patterns import Pattern
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ CAPACITY = 2048
 # Bytes of a block that the tables of a pattern cut at once: it and its marks stay within the L1 cache.
 _BLOCK = 4096
 _MOST_KEPT = 1 << 20
+# Modules of scanners that are not called after them.
+_MODULES = {"gpt2": "scan", "table": "transduce"}
 
 
 class Batch(NamedTuple):
@@ -46,8 +50,8 @@ class Batch(NamedTuple):
 class Cutting(NamedTuple):
     """What a kernel that cuts text and goes on with the pre-tokens itself needs of a scanner.
 
-    by : "gpt2" or "table", by the module that cuts. place : int64[7], where it stands. arguments : its own, between
-    `place` and `spans`. spans, stops : as in `Batch`.
+    by : "gpt2", "cl100k", "o200k" or "table", by the kernel that cuts. place : int64[7], where it stands.
+    arguments : its own, between `place` and `spans`. spans, stops : as in `Batch`.
     """
 
     by: str
@@ -55,6 +59,14 @@ class Cutting(NamedTuple):
     arguments: tuple[Any, ...]
     spans: Int64s
     stops: Int64s
+
+    def kernel(self, then: str) -> Any:
+        """The kernel that cuts and goes on to "encode" or "count", or that does no more than to "scan".
+
+        Imported here: no pattern need wait until the kernels of others are compiled.
+        """
+        module = _MODULES.get(self.by, f"scan_{self.by}") if then == "scan" else f"{then}_{self.by}"
+        return getattr(import_module(f"dask_bpe.kernels.{module}"), f"{then}_{self.by}")
 
 
 class Scanner:
@@ -72,6 +84,7 @@ class Scanner:
         self._keep_all = keep_all
         self._by: str | None = None
         self._tables: Tables | None = None
+        self._classes = np.empty(0, np.uint8)
         self._ready = False
         self._spans = np.empty((2, CAPACITY), np.int64)
         self._place = np.zeros(7, np.int64)
@@ -128,8 +141,12 @@ class Scanner:
 
     def _make_ready(self) -> None:
         """Find what cuts this pattern: once, for it takes as long as a short text."""
-        if self._pattern.name == "gpt2" and os.environ.get("DASK_BPE_SIMD") != "0":
-            self._by = "gpt2"
+        by_vectors = os.environ.get("DASK_BPE_SIMD") != "0"
+        if self._pattern.name == "gpt2" and by_vectors:
+            self._by, self._classes = "gpt2", code_point_classes()
+        elif self._pattern.name in BITS and by_vectors and WIDE:
+            self._by = "o200k" if self._pattern.name == "o200k" else "cl100k"
+            self._classes = code_point_bits(self._pattern.name)
         elif self._pattern.splits:
             from dask_bpe.pretokenize.tables import tables_of
 
@@ -139,13 +156,13 @@ class Scanner:
 
     def _arguments(self) -> tuple[Any, ...]:
         if self._tables is None:
-            return code_point_classes(), self._scratch, self._words
+            return self._classes, self._scratch, self._words
         # Not what only the driver asks for; `inside` is written through one name and read through the other.
         return (*self._tables[:-1], self._inside, self._inside, self._lanes, self._words, self._marks)
 
     def _scan_cutting(self, text: Text, segments: Int64s, cutting: Cutting) -> Iterator[Batch]:
         place, first = cutting.place, 0
-        cut = _kernel(cutting.by)
+        cut = cutting.kernel("scan")
         while first < segments.shape[1]:
             count = cut(text, segments, place, *cutting.arguments, cutting.spans, cutting.stops)
             if count == ENLARGE or (place[5] >= 0 and self._keep_all):
@@ -210,14 +227,3 @@ def _unmatched(at: int, characters: str) -> InputError:
         f"the pattern leaves {characters[:20]!r} at byte {at} of the text unmatched: it could not be decoded"
         " again; add an alternative that matches it"
     )
-
-
-def _kernel(by: str) -> Any:
-    # Imported here: GPT-2's pattern need not wait until the kernels of all others are compiled.
-    if by == "gpt2":
-        from dask_bpe.kernels.scan import scan_gpt2
-
-        return scan_gpt2
-    from dask_bpe.kernels.transduce import scan_table
-
-    return scan_table

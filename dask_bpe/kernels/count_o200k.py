@@ -1,0 +1,31 @@
+"""Cut by o200k's pattern and count."""
+
+from __future__ import annotations
+
+from dask_bpe.kernels._jit import kernel
+from dask_bpe.kernels.count_by import COUNTER, count_by
+from dask_bpe.kernels.scan_o200k import scan_o200k
+
+
+@kernel(*COUNTER)
+def count_o200k(
+    text, segments, place, classes, scratch, words, spans, stops, cut, cursor, origin, counted, batch, wide,
+):  # fmt: skip
+    """See `count_by`."""
+    return count_by(
+        scan_o200k,
+        text,
+        segments,
+        place,
+        classes,
+        scratch,
+        words,
+        spans,
+        stops,
+        cut,
+        cursor,
+        origin,
+        counted,
+        batch,
+        wide,
+    )

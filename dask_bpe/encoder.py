@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.kernels import encode as kernels
-from dask_bpe.kernels import front, lanes, memory, table
+from dask_bpe.kernels import front, lanes, memory, merging, table
 from dask_bpe.normalizer import Normalizer
 from dask_bpe.pretokenize import Scanner, get_pattern
 from dask_bpe.pretokenize.scanner import Batch
@@ -28,10 +28,7 @@ Ids = npt.NDArray[np.uint32]
 # that is full is enlarged, at its limit emptied.
 _FRONT_LINES, _FIRST, _MOST = 1 << 14, 1 << 16, 1 << 21
 
-# Scratch arrays for pre-tokens up to this length, 52 bytes a byte, are kept from call to call.
-_KEPT_SCRATCH = 1 << 16
-
-NOTHING = kernels.NOTHING
+NOTHING = merging.NOTHING
 _NOTHING_AFTER = np.empty(0, np.uint32)
 _MAKING = threading.Lock()
 
@@ -135,19 +132,19 @@ def _rules_of(vocabulary: Vocabulary) -> kernels.Rules:
     merges = np.ascontiguousarray(vocabulary.merges, np.int64)
     by_token = vocabulary.ranks == "tokens"
     ranks = np.ascontiguousarray(merges[:, 2]) if by_token else np.arange(len(merges), dtype=np.int64)
-    pairs = memory.zeros((2 << max(4, (2 * len(merges)).bit_length())) + kernels.FILTER_WORDS)
-    kernels.fill_pairs(merges, ranks, pairs)
+    pairs = memory.zeros((2 << max(4, (2 * len(merges)).bit_length())) + merging.FILTER_WORDS)
+    merging.fill_pairs(merges, ranks, pairs)
     byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
-    merging = kernels.Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
+    plain = kernels.Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
     if not vocabulary.whole_tokens:
-        return merging
+        return plain
     # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
     # What merging makes of a token is not its id where ranks contradict each other or merges are missing.
     candidates = _whole_candidates(vocabulary)
-    made, offsets = _merged(Ragged.from_list(candidates), merging)
+    made, offsets = _merged(Ragged.from_list(candidates), plain)
     token_ids = np.array(list(candidates.values()), np.int64)
     differs = (np.diff(offsets) != 1) | (made[offsets[:-1]] != token_ids)
-    return merging._replace(
+    return plain._replace(
         **dict(
             zip(
                 ("whole_index", "whole_entries", "whole_values", "whole_offsets"),
@@ -200,13 +197,13 @@ class _Workspace:
         self._batch = front.Batch.empty()
         self._cursor, self._cut = np.zeros(3, np.int64), np.zeros(3, np.int64)
         self._whole, self._bounds = np.zeros((2, 1), np.int64), np.zeros(2, np.int64)
-        self._scratch = _make_scratch(kernels.CACHED_BYTES)
+        self._scratch = _make_scratch(merging.WIDE)
         self._cache = _make_cache(_FIRST)
 
     def shrunk(self) -> _Workspace:
-        """This workspace, without the scratch arrays of a pre-token that was extraordinarily long."""
-        if len(self._scratch.ids) > _KEPT_SCRATCH:
-            self._scratch = _make_scratch(kernels.CACHED_BYTES)
+        """This workspace, with scratch arrays as it had them at first."""
+        if len(self._scratch.ids) > merging.WIDE:
+            self._scratch = _make_scratch(merging.WIDE)
         return self
 
     def encode(
@@ -238,7 +235,7 @@ class _Workspace:
             if state < 0:
                 cutting = self._scanner.go_on(state, text, segments, cutting)
             else:
-                self._make_room(state, cutting.spans)
+                self._make_room(state)
 
     def encode_whole(self, text: Text, rules: kernels.Rules, out: Ids) -> int:
         """Write the ids of a text that is one segment; returns their number."""
@@ -255,15 +252,14 @@ class _Workspace:
             text, batch.spans, batch.n_spans, self._cursor, stops, bounds, rules, self._cache, self._batch,
             self._scratch, after[segments], lanes.IN_USE, out,
         ):  # fmt: skip
-            self._make_room(state, batch.spans)
+            self._make_room(state)
 
-    def _make_room(self, state: int, spans: Int64s) -> None:
+    def _make_room(self, state: int) -> None:
         """Give a kernel that stopped what it needs to go on."""
         if state == kernels.CACHE_FULL:
             self._cache = _enlarged(self._cache)
         else:
-            start, end = spans[:, self._cursor[0]].tolist()
-            self._scratch = _make_scratch(1 << (end - start).bit_length())
+            self._scratch = _make_scratch(2 * len(self._scratch.ids))
 
 
 def _kernel(by: str) -> Any:
@@ -277,12 +273,14 @@ def _kernel(by: str) -> Any:
     return encode_table
 
 
-def _make_scratch(length: int) -> kernels.Scratch:
-    return kernels.Scratch(
+def _make_scratch(length: int) -> merging.Scratch:
+    return merging.Scratch(
         np.empty(length, np.uint32),
         np.empty(length, np.uint64),
         np.empty(2 * length, np.int64),
         np.empty(3 * length, np.uint64),
+        np.zeros(merging.RECENT * merging.WINDOW, np.uint8),
+        np.zeros(merging.RECENT * (merging.WINDOW + 2), np.uint32),
     )
 
 

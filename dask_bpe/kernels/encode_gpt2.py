@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, kernel, text_type, u8s, u32s, u64s
-from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type
 from dask_bpe.kernels.front import batch_type
+from dask_bpe.kernels.merging import scratch_type
 from dask_bpe.kernels.scan import scan_gpt2
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from functools import lru_cache
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -132,27 +131,35 @@ def _rules_of(vocabulary: Vocabulary) -> kernels.Rules:
     merges = np.ascontiguousarray(vocabulary.merges, np.int64)
     by_token = vocabulary.ranks == "tokens"
     ranks = np.ascontiguousarray(merges[:, 2]) if by_token else np.arange(len(merges), dtype=np.int64)
-    pairs = memory.zeros((2 << max(4, (2 * len(merges)).bit_length())) + merging.FILTER_WORDS)
-    merging.fill_pairs(merges, ranks, pairs)
     byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
-    plain = kernels.Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
-    if not vocabulary.whole_tokens:
-        return plain
-    # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
-    # What merging makes of a token is not its id where ranks contradict each other or merges are missing.
-    candidates = _whole_candidates(vocabulary)
-    made, offsets = _merged(Ragged.from_list(candidates), plain)
-    token_ids = np.array(list(candidates.values()), np.int64)
-    differs = (np.diff(offsets) != 1) | (made[offsets[:-1]] != token_ids)
-    return plain._replace(
-        **dict(
-            zip(
-                ("whole_index", "whole_entries", "whole_values", "whole_offsets"),
-                _whole_table(list(compress(candidates, differs)), token_ids[differs]),
-                strict=True,
-            )
-        )
-    )
+    pairs = _pairs(merges, ranks)
+    whole: dict[bytes, int] = {}
+    if by_token or vocabulary.whole_tokens:
+        merges, ranks = _last_merges(vocabulary, byte_ids, pairs)
+        pairs = _pairs(merges, ranks)
+    if vocabulary.whole_tokens:
+        # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
+        # What merging makes of a token is not its id where ranks contradict each other or merges are missing.
+        made = set(merges[:, 2].tolist())
+        whole = {token: index for token, index in _whole_candidates(vocabulary).items() if index not in made}
+    return kernels.Rules(byte_ids, pairs, *_whole_table(list(whole), np.array(list(whole.values()), np.int64)))
+
+
+def _pairs(merges: Int64s, ranks: Int64s) -> npt.NDArray[np.uint64]:
+    """The table of `merging.fill_pairs`."""
+    size = (2 << max(4, (2 * len(merges)).bit_length())) + merging.FILTER_WORDS
+    pairs: npt.NDArray[np.uint64] = memory.zeros(size)
+    merging.fill_pairs(merges, ranks, pairs)
+    return pairs
+
+
+def _last_merges(vocabulary: Vocabulary, byte_ids: Ids, pairs: npt.NDArray[np.uint64]) -> tuple[Int64s, Int64s]:
+    """The merges that ever take place, and their ranks; see `merging.find_last_merges`."""
+    tokens = Ragged.from_list(vocabulary.tokens)
+    merges, ranks = np.empty((len(tokens), 3), np.int64), np.empty(len(tokens), np.int64)
+    scratch = _make_scratch(int(np.diff(tokens.offsets).max()))
+    n = merging.find_last_merges(tokens.values, tokens.offsets, byte_ids, pairs, scratch, merges, ranks)
+    return merges[:n], ranks[:n]
 
 
 def _whole_candidates(vocabulary: Vocabulary) -> dict[bytes, int]:
@@ -163,16 +170,6 @@ def _whole_candidates(vocabulary: Vocabulary) -> dict[bytes, int]:
         if len(token) > 1 and index not in reserved:
             candidates.setdefault(token, index)
     return candidates
-
-
-def _merged(texts: Ragged, rules: kernels.Rules) -> tuple[Ids, Int64s]:
-    """The ids of pre-tokens, and where those of each begin."""
-    segments = np.array((texts.offsets[:-1], texts.offsets[1:]))
-    out = np.empty(len(texts.values) + len(texts) + kernels.SPARE, np.uint32)
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    workspace = _Workspace(Scanner(get_pattern(None), keep_all=True))
-    written = workspace.encode(texts.values, segments, _NOTHING_AFTER, rules, out, offsets)
-    return out[:written], offsets
 
 
 def _whole_table(tokens: list[bytes], token_ids: Int64s) -> tuple[Any, ...]:

@@ -107,7 +107,7 @@ def _merged(text, start, length, low, high, word, rules, scratch, out, write):
             return np.int64(1)
     byte_ids, pairs, ids, best = rules.byte_ids, rules.pairs, scratch.ids, scratch.best
     if length <= SCANNED_BYTES:
-        n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best)
+        n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best, 1)
     elif length <= WINDOW:
         n = merge_in_place(text, start, length, byte_ids, pairs, ids, best, scratch.links, scratch.heap)
     else:

@@ -7,14 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import import_module
-from itertools import compress
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.kernels import encode as kernels
-from dask_bpe.kernels import frame, front, lanes, memory, table
+from dask_bpe.kernels import frame, front, lanes, memory, merging, table
 from dask_bpe.kernels._jit import direct
 from dask_bpe.normalizer import Normalizer
 from dask_bpe.pretokenize import Scanner, get_pattern
@@ -31,9 +30,6 @@ Ids = npt.NDArray[np.uint32]
 # that is full is enlarged, at its limit emptied.
 _FRONT_LINES, _FIRST, _MOST = 1 << 14, 1 << 16, 1 << 21
 
-# Scratch arrays for pre-tokens up to this length, 52 bytes a byte, are kept from call to call.
-_KEPT_SCRATCH = 1 << 16
-
 # Text whose ids and what is made of them stay in the L2 cache.
 SLICE_BYTES = 1 << 20
 
@@ -43,7 +39,7 @@ _BEHIND = 64
 # Texts up to this many bytes are encoded in a `_Short`: what a call takes beside the encoding is 1 us then for 10.
 SHORT = 1 << 13
 
-NOTHING = kernels.NOTHING
+NOTHING = merging.NOTHING
 _T = TypeVar("_T")
 _NOTHING_AFTER = np.empty(0, np.uint32)
 _MAKING = threading.Lock()
@@ -176,27 +172,35 @@ def _rules_of(vocabulary: Vocabulary) -> kernels.Rules:
     merges = np.ascontiguousarray(vocabulary.merges, np.int64)
     by_token = vocabulary.ranks == "tokens"
     ranks = np.ascontiguousarray(merges[:, 2]) if by_token else np.arange(len(merges), dtype=np.int64)
-    pairs = memory.zeros((2 << max(4, (2 * len(merges)).bit_length())) + kernels.FILTER_WORDS)
-    kernels.fill_pairs(merges, ranks, pairs)
     byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
-    merging = kernels.Rules(byte_ids, pairs, *_whole_table([], np.empty(0, np.int64)))
-    if not vocabulary.whole_tokens:
-        return merging
-    # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
-    # What merging makes of a token is not its id where ranks contradict each other or merges are missing.
-    candidates = _whole_candidates(vocabulary)
-    made, offsets = _merged(Ragged.from_list(candidates), merging)
-    token_ids = np.array(list(candidates.values()), np.int64)
-    differs = (np.diff(offsets) != 1) | (made[offsets[:-1]] != token_ids)
-    return merging._replace(
-        **dict(
-            zip(
-                ("whole_index", "whole_entries", "whole_values", "whole_offsets"),
-                _whole_table(list(compress(candidates, differs)), token_ids[differs]),
-                strict=True,
-            )
-        )
-    )
+    pairs = _pairs(merges, ranks)
+    whole: dict[bytes, int] = {}
+    if by_token or vocabulary.whole_tokens:
+        merges, ranks = _last_merges(vocabulary, byte_ids, pairs)
+        pairs = _pairs(merges, ranks)
+    if vocabulary.whole_tokens:
+        # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
+        # What merging makes of a token is not its id where ranks contradict each other or merges are missing.
+        made = set(merges[:, 2].tolist())
+        whole = {token: index for token, index in _whole_candidates(vocabulary).items() if index not in made}
+    return kernels.Rules(byte_ids, pairs, *_whole_table(list(whole), np.array(list(whole.values()), np.int64)))
+
+
+def _pairs(merges: Int64s, ranks: Int64s) -> npt.NDArray[np.uint64]:
+    """The table of `merging.fill_pairs`."""
+    size = (2 << max(4, (2 * len(merges)).bit_length())) + merging.FILTER_WORDS
+    pairs: npt.NDArray[np.uint64] = memory.zeros(size)
+    merging.fill_pairs(merges, ranks, pairs)
+    return pairs
+
+
+def _last_merges(vocabulary: Vocabulary, byte_ids: Ids, pairs: npt.NDArray[np.uint64]) -> tuple[Int64s, Int64s]:
+    """The merges that ever take place, and their ranks; see `merging.find_last_merges`."""
+    tokens = Ragged.from_list(vocabulary.tokens)
+    merges, ranks = np.empty((len(tokens), 3), np.int64), np.empty(len(tokens), np.int64)
+    scratch = _make_scratch(int(np.diff(tokens.offsets).max()))
+    n = merging.find_last_merges(tokens.values, tokens.offsets, byte_ids, pairs, scratch, merges, ranks)
+    return merges[:n], ranks[:n]
 
 
 def _whole_candidates(vocabulary: Vocabulary) -> dict[bytes, int]:
@@ -207,16 +211,6 @@ def _whole_candidates(vocabulary: Vocabulary) -> dict[bytes, int]:
         if len(token) > 1 and index not in reserved:
             candidates.setdefault(token, index)
     return candidates
-
-
-def _merged(texts: Ragged, rules: kernels.Rules) -> tuple[Ids, Int64s]:
-    """The ids of pre-tokens, and where those of each begin."""
-    segments = np.array((texts.offsets[:-1], texts.offsets[1:]))
-    out = np.empty(len(texts.values) + len(texts) + kernels.SPARE, np.uint32)
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    workspace = _Workspace(Scanner(get_pattern(None), keep_all=True))
-    written = workspace.encode(texts.values, segments, _NOTHING_AFTER, rules, out, offsets)
-    return out[:written], offsets
 
 
 def _whole_table(tokens: list[bytes], token_ids: Int64s) -> tuple[Any, ...]:
@@ -258,14 +252,14 @@ class _Workspace:
         self._scanner = scanner
         self._batch = front.Batch.empty()
         self._cursor, self._cut = np.zeros(3, np.int64), np.zeros(3, np.int64)
-        self._scratch = _make_scratch(kernels.CACHED_BYTES)
+        self._scratch = _make_scratch(merging.WIDE)
         self._cache = _make_cache(_FIRST)
         self._short: _Short | None = None
 
     def shrunk(self) -> _Workspace:
-        """This workspace, without the scratch arrays of a pre-token that was extraordinarily long."""
-        if len(self._scratch.ids) > _KEPT_SCRATCH:
-            self._scratch, self._short = _make_scratch(kernels.CACHED_BYTES), None
+        """This workspace, with scratch arrays as it had them at first."""
+        if len(self._scratch.ids) > merging.WIDE:
+            self._scratch, self._short = _make_scratch(merging.WIDE), None
         return self
 
     def encode(
@@ -298,7 +292,7 @@ class _Workspace:
                 self._short = None
                 cutting = self._scanner.go_on(state, text, segments, cutting)
             else:
-                self._make_room(state, cutting.spans)
+                self._make_room(state)
 
     def encode_short(self, data: bytes, rules: kernels.Rules) -> Ids | None:
         """The ids of a text of at most SHORT bytes, in memory that the next call writes over.
@@ -342,16 +336,15 @@ class _Workspace:
             text, batch.spans, batch.n_spans, self._cursor, stops, bounds, rules, self._cache, self._batch,
             self._scratch, after[segments], lanes.IN_USE, out,
         ):  # fmt: skip
-            self._make_room(state, batch.spans)
+            self._make_room(state)
 
-    def _make_room(self, state: int, spans: Int64s) -> None:
+    def _make_room(self, state: int) -> None:
         """Give a kernel that stopped what it needs to go on."""
         self._short = None
         if state == kernels.CACHE_FULL:
             self._cache = _enlarged(self._cache)
         else:
-            start, end = spans[:, self._cursor[0]].tolist()
-            self._scratch = _make_scratch(1 << (end - start).bit_length())
+            self._scratch = _make_scratch(2 * len(self._scratch.ids))
 
 
 def _short_kernels(by: str) -> tuple[Any, Any]:
@@ -360,12 +353,14 @@ def _short_kernels(by: str) -> tuple[Any, Any]:
     return direct(getattr(module, f"keep_{by}")), direct(getattr(module, f"short_{by}"))
 
 
-def _make_scratch(length: int) -> kernels.Scratch:
-    return kernels.Scratch(
+def _make_scratch(length: int) -> merging.Scratch:
+    return merging.Scratch(
         np.empty(length, np.uint32),
         np.empty(length, np.uint64),
         np.empty(2 * length, np.int64),
         np.empty(3 * length, np.uint64),
+        np.zeros(merging.RECENT * merging.WINDOW, np.uint8),
+        np.zeros(merging.RECENT * (merging.WINDOW + 2), np.uint32),
     )
 
 

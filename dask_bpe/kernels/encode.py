@@ -15,44 +15,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dask_bpe.kernels._jit import (
-    i64,
-    i64m,
-    i64s,
-    inlined,
-    kernel,
-    named,
-    none,
-    step,
-    text_type,
-    u8s,
-    u32s,
-    u64s,
-)  # fmt: skip
+from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, named, none, step, text_type, u8s, u32s, u64s
 from dask_bpe.kernels.front import BATCH, batch_type, look_up, put_in_front
 from dask_bpe.kernels.lanes import store_quads
+from dask_bpe.kernels.merging import (
+    NOTHING,
+    SCANNED_BYTES,
+    WINDOW,
+    merge_by_scan,
+    merge_in_place,
+    merge_in_windows,
+    scratch_type,
+)
 from dask_bpe.kernels.simd import copy16, prefetch
 from dask_bpe.kernels.table import LOWER, WIDTH, add_entry, find, key_of
 
 DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
-NOTHING = np.uint32(0xFFFFFFFF)
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
 CACHED_BYTES = 128
-# Pre-tokens up to this length are merged by `merge_by_scan`, up to CACHED_BYTES by `merge_in_place`, and longer ones
-# by `merge_by_heap`. The first has the least upkeep. The second reads more and moves nothing: phrases of 30 to 128
-# bytes took a fifth less time than by the two others, words of up to 16 some 5 % more.
-SCANNED_BYTES = 32
 
 # Room behind ids: they are read and written sixteen at a time.
 SPARE = 16
 
-# The filter of pairs: 2 ** 20 bits, which the L2 cache holds. With 50,000 merges one pair in twenty passes that is
-# none, with 280,000 one in four.
-FILTER_WORDS = 1 << 14
-_FILTER_SHIFT = np.uint64(44)
-
-_EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
-_ONE, _SIX, _LAST = np.uint64(1), np.uint64(6), np.uint64(63)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
@@ -60,8 +44,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 class Rules(NamedTuple):
     """What a pre-token becomes.
 
-    byte_ids : uint32[256], id of each single byte. pairs : uint64[2 * capacity + FILTER_WORDS], open addressing: left
-    id << 32 | right id, then rank << 32 | id; behind it a bit for every hash, set if a pair has it.
+    byte_ids : uint32[256], id of each single byte. pairs : uint64[2 * capacity + FILTER_WORDS], see `fill_pairs`.
 
     The others are a table like the cache, asked before anything is merged: pre-tokens that are a token as a whole
     though merging gives something else; word 2 is the id. It is read only; without such tokens its index is one 0.
@@ -92,234 +75,8 @@ class Cache(NamedTuple):
     used: Any
 
 
-class Scratch(NamedTuple):
-    """For merging: uint32[n], uint64[n], int64[2 * n], uint64[3 * n]; n is at least CACHED_BYTES."""
-
-    ids: Any
-    best: Any
-    links: Any
-    heap: Any
-
-
 rules_type = named(Rules, u32s, u64s, u64s, u64s, u8s, i64s)
 cache_type = named(Cache, u64s, u64s, u64s, u8s, i64s, u32s, i64s)
-scratch_type = named(Scratch, u32s, u64s, i64s, u64s)
-
-
-@inlined
-def pair_slot(key):
-    """Hash of a pair of ids: its high bits are the place in the filter, its low ones that in the table."""
-    word = key * np.uint64(0x9E3779B97F4A7C15)
-    return word ^ (word >> _HALF)
-
-
-@inlined
-def find_pair(left, right, pairs):
-    """rank << 32 | id of the merge of two ids, all ones when they don't merge.
-
-    Most pairs that are asked for don't, and the filter knows that without a read of memory: a tenth less time for
-    English met for the first time, a fifth less for phrases. A table of its own for pairs of bytes gained nothing.
-    """
-    key = np.uint64(left) << _HALF | np.uint64(right)
-    word = pair_slot(key)
-    n_table = np.uint64(pairs.size - FILTER_WORDS)
-    bit = word >> _FILTER_SHIFT
-    if (pairs[n_table + (bit >> _SIX)] >> (bit & _LAST)) & _ONE == 0:
-        return _EMPTY
-    mask = (n_table >> _ONE) - _ONE
-    slot = word & mask
-    while True:
-        at = np.int64(slot) * 2
-        if pairs[at] == key:
-            return pairs[at + 1]
-        if pairs[at] == _EMPTY:
-            return _EMPTY
-        slot = (slot + _ONE) & mask
-
-
-@kernel(none, i64m, i64s, u64s)
-def fill_pairs(merges, ranks, pairs):
-    """Write merges (int64[n, 3]: left, right, id) and their ranks, int64[n], to `pairs`, of any contents.
-
-    Of a pair that comes twice the last one holds, as it does in GPT-2's encoder, Hugging Face's and minbpe.
-    """
-    n_table = pairs.size - FILTER_WORDS
-    pairs[:n_table] = _EMPTY
-    pairs[n_table:] = np.uint64(0)
-    mask = np.uint64(n_table // 2 - 1)
-    for row in range(merges.shape[0]):
-        key = np.uint64(merges[row, 0]) << _HALF | np.uint64(merges[row, 1])
-        word = pair_slot(key)
-        bit = word >> _FILTER_SHIFT
-        pairs[n_table + np.int64(bit >> _SIX)] |= _ONE << (bit & _LAST)
-        slot = word & mask
-        while pairs[np.int64(slot) * 2] != _EMPTY and pairs[np.int64(slot) * 2] != key:
-            slot = (slot + _ONE) & mask
-        at = np.int64(slot) * 2
-        pairs[at] = key
-        pairs[at + 1] = np.uint64(ranks[row]) << _HALF | np.uint64(merges[row, 2])
-
-
-@step
-def merge_by_scan(text, start, length, byte_ids, pairs, ids, best):
-    """Merge the lowest rank first, the leftmost of equal ones, until nothing merges. Returns the count of ids.
-
-    ids : uint32[>= length], receives the ids. best : uint64[>= length], the merge of every id and its
-    right neighbour (`find_pair`).
-    """
-    for i in range(length):
-        ids[i] = byte_ids[text[start + i]]
-    for i in range(length - 1):
-        best[i] = find_pair(ids[i], ids[i + 1], pairs)
-    n = length
-    while n > 1:
-        lowest, at = _EMPTY, 0
-        for i in range(n - 1):
-            if best[i] < lowest:
-                lowest, at = best[i], i
-        if lowest == _EMPTY:
-            break
-        n -= 1
-        ids[at] = np.uint32(lowest & _LOW)
-        for i in range(at + 1, n):
-            ids[i] = ids[i + 1]
-        for i in range(at + 1, n - 1):
-            best[i] = best[i + 1]
-        if at > 0:
-            best[at - 1] = find_pair(ids[at - 1], ids[at], pairs)
-        if at < n - 1:
-            best[at] = find_pair(ids[at], ids[at + 1], pairs)
-    return n
-
-
-@inlined
-def _offer(at, after, ids, pairs, best, ranked):
-    """Look up the merge of the ids at two places, the right one of which may be none."""
-    ranked[at] = _EMPTY
-    if after >= 0:
-        best[at] = find_pair(ids[at], ids[after], pairs)
-        if best[at] != _EMPTY:
-            ranked[at] = (best[at] & ~_LOW) | np.uint64(at)
-
-
-@step
-def merge_in_place(text, start, length, byte_ids, pairs, ids, best, links, ranked):
-    """The same merges as `merge_by_scan`, without moving what stands after them.
-
-    links : int64[2 * length]: left and right neighbour of every id that is left, -1 for none. ranked : uint64[length]:
-    rank << 32 | place of every merge, all ones for none: their least is found several at a time, and is the leftmost.
-    """
-    for i in range(length):
-        ids[i] = byte_ids[text[start + i]]
-        links[2 * i], links[2 * i + 1] = i - 1, i + 1
-    links[2 * length - 1] = -1
-    for i in range(length):
-        _offer(i, links[2 * i + 1], ids, pairs, best, ranked)
-    while True:
-        lowest = _EMPTY
-        for i in range(length):
-            lowest = min(lowest, ranked[i])
-        if lowest == _EMPTY:
-            break
-        at = np.int64(lowest & _LOW)
-        gone = links[2 * at + 1]
-        after = links[2 * gone + 1]
-        before = links[2 * at]
-        ids[at] = np.uint32(best[at] & _LOW)
-        ranked[gone] = _EMPTY
-        links[2 * at + 1] = after
-        if after >= 0:
-            links[2 * after] = at
-        _offer(at, after, ids, pairs, best, ranked)
-        if before >= 0:
-            _offer(before, at, ids, pairs, best, ranked)
-    n = 0
-    i = 0
-    while i >= 0:
-        ids[n] = ids[i]
-        n += 1
-        i = links[2 * i + 1]
-    return n
-
-
-@step
-def _push(heap, size, word):
-    child = size
-    while child > 0:
-        parent = (child - 1) >> 1
-        if heap[parent] <= word:
-            break
-        heap[child] = heap[parent]
-        child = parent
-    heap[child] = word
-    return size + 1
-
-
-@step
-def _pop(heap, size):
-    """Take the least word away from heap[:size]; the caller has read heap[0]."""
-    size -= 1
-    word = heap[size]
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= word:
-            break
-        heap[parent] = heap[child]
-        parent = child
-    heap[parent] = word
-    return size
-
-
-@step
-def merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap):
-    """The same merges as `merge_by_scan` in O(n log n), for pre-tokens of any length.
-
-    links : int64[2 * length]: left and right neighbour of every id that is left, -1 and `length` at the
-    ends. heap : uint64[3 * length]: rank << 32 | position, stale entries included; one is stale when
-    the pair at its position has another rank by now.
-    """
-    for i in range(length):
-        ids[i] = byte_ids[text[start + i]]
-        links[2 * i], links[2 * i + 1] = i - 1, i + 1
-    size = 0
-    for i in range(length):
-        best[i] = find_pair(ids[i], ids[i + 1], pairs) if i + 1 < length else _EMPTY
-        if best[i] != _EMPTY:
-            size = _push(heap, size, (best[i] & ~_LOW) | np.uint64(i))
-    while size > 0:
-        top = heap[0]
-        size = _pop(heap, size)
-        at = np.int64(top & _LOW)
-        if best[at] == _EMPTY or best[at] >> _HALF != top >> _HALF:
-            continue
-        gone = links[2 * at + 1]
-        after = links[2 * gone + 1]
-        before = links[2 * at]
-        ids[at] = np.uint32(best[at] & _LOW)
-        best[gone] = _EMPTY
-        links[2 * at + 1] = after
-        best[at] = _EMPTY
-        if after < length:
-            links[2 * after] = at
-            best[at] = find_pair(ids[at], ids[after], pairs)
-            if best[at] != _EMPTY:
-                size = _push(heap, size, (best[at] & ~_LOW) | np.uint64(at))
-        if before >= 0:
-            best[before] = find_pair(ids[before], ids[at], pairs)
-            if best[before] != _EMPTY:
-                size = _push(heap, size, (best[before] & ~_LOW) | np.uint64(before))
-    n = 0
-    i = 0
-    while i < length:
-        ids[n] = ids[i]
-        n += 1
-        i = links[2 * i + 1]
-    return n
 
 
 @kernel(none, text_type, i64s, i64s, u64s, u64s, u8s, i64s, i64s)
@@ -335,38 +92,44 @@ def fill_whole(text, bounds, token_ids, index, entries, values, offsets, used):
 
 
 @step
-def _merged(text, start, length, low, high, word, rules, scratch):
-    """Ids of a pre-token that is met for the first time, written to ``scratch.ids``; returns their number."""
+def _merged(text, start, length, low, high, word, rules, scratch, out, write):
+    """Write the ids of a pre-token that is met for the first time to ``out[write:]``, which has room for its bytes.
+
+    low, high, word : what `key_of` gives. Returns the number of ids, -1 if there is too little scratch.
+    """
     if rules.whole_index.size > 1:
         at, _ = find(
             text, start, length, low, high, word, rules.whole_index, rules.whole_entries, rules.whole_values,
             rules.whole_offsets,
         )  # fmt: skip
         if at >= 0:
-            scratch.ids[0] = np.uint32(rules.whole_entries[at + 2])
+            out[write] = np.uint32(rules.whole_entries[at + 2])
             return np.int64(1)
-    ids, best, links, heap = scratch.ids, scratch.best, scratch.links, scratch.heap
+    byte_ids, pairs, ids, best = rules.byte_ids, rules.pairs, scratch.ids, scratch.best
     if length <= SCANNED_BYTES:
-        return merge_by_scan(text, start, length, rules.byte_ids, rules.pairs, ids, best)
-    if length <= CACHED_BYTES:
-        return merge_in_place(text, start, length, rules.byte_ids, rules.pairs, ids, best, links, heap)
-    return merge_by_heap(text, start, length, rules.byte_ids, rules.pairs, ids, best, links, heap)
+        n = merge_by_scan(text, start, length, byte_ids, pairs, ids, best, 1)
+    elif length <= WINDOW:
+        n = merge_in_place(text, start, length, byte_ids, pairs, ids, best, scratch.links, scratch.heap)
+    else:
+        return merge_in_windows(text, start, length, byte_ids, pairs, scratch, out, write)
+    for i in range(n):
+        out[write + i] = ids[i]
+    return n
 
 
 @step
-def _remember(at, ids, n, entries, overflow, used):
-    """Write the ids of a pre-token to its new entry at `at`; the caller has seen that there is room."""
+def _remember(at, n, entries, overflow, used):
+    """Write to its new entry at `at` the n ids of a pre-token, which stand in `overflow` behind those in use."""
     count = np.uint64(n) << _HALF
+    place = used[3]
     if n <= 3:
-        second = np.uint64(ids[1]) if n > 1 else np.uint64(0)
-        third = np.uint64(ids[2]) if n > 2 else np.uint64(0)
-        entries[at + 2] = np.uint64(ids[0]) | second << _HALF
+        second = np.uint64(overflow[place + 1]) if n > 1 else np.uint64(0)
+        third = np.uint64(overflow[place + 2]) if n > 2 else np.uint64(0)
+        entries[at + 2] = np.uint64(overflow[place]) | second << _HALF
         entries[at + 3] = third | count
     else:
-        entries[at + 2] = np.uint64(used[3])
+        entries[at + 2] = np.uint64(place)
         entries[at + 3] = count
-        for i in range(n):
-            overflow[used[3] + i] = ids[i]
         used[3] += n
 
 
@@ -438,7 +201,7 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
     after : uint32[n], an id to write where each segment ends, NOTHING for none; may be empty: nothing anywhere.
     wide : whether the vectors of `lanes` are used.
     out : uint32[], room for an id for every byte and every segment, and SPARE more.
-    Returns DONE, CACHE_FULL, or SCRATCH_FULL: pre-token ``cursor[0]`` is longer than the scratch arrays.
+    Returns DONE, CACHE_FULL, or SCRATCH_FULL: pre-token ``cursor[0]`` needs longer scratch arrays.
     """
     front, index, entries = cache.front, cache.index, cache.entries
     values, offsets, overflow, used = cache.values, cache.offsets, cache.overflow, cache.used
@@ -465,9 +228,9 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
             low, high, word = batch.keys[2 * k], batch.keys[2 * k + 1], hashes[k]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
-                n = _merged(text, start, length, low, high, word, rules, scratch)
+                n = _merged(text, start, length, low, high, word, rules, scratch, overflow, used[3])
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
-                _remember(at, scratch.ids, n, entries, overflow, used)
+                _remember(at, n, entries, overflow, used)
             batch.found[2 * k], batch.found[2 * k + 1] = entries[at + 2], entries[at + 3]
             put_in_front(low, high, word, entries[at + 2], entries[at + 3], front)
         done = np.int64(0)
@@ -480,12 +243,12 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
         cursor[0] = last
         if last < count and spans[1, last] - spans[0, last] > CACHED_BYTES:
             start, length = spans[0, last], spans[1, last] - spans[0, last]
-            if length > scratch.ids.size:
+            low = high = word = np.uint64(0)
+            if rules.whole_index.size > 1:
+                low, high, word = key_of(text, start, length)
+            n = _merged(text, start, length, low, high, word, rules, scratch, out, cursor[1])
+            if n < 0:
                 return SCRATCH_FULL
-            low, high, word = key_of(text, start, length)
-            n = _merged(text, start, length, low, high, word, rules, scratch)
-            for i in range(n):
-                out[cursor[1] + i] = scratch.ids[i]
             cursor[0], cursor[1] = last + 1, cursor[1] + n
         while cursor[2] < stops.size and stops[cursor[2]] <= cursor[0]:
             _end_segment(cursor, after, bounds, out)

@@ -9,9 +9,10 @@ import numpy as np
 from numba import types
 
 from dask_bpe.kernels._jit import given_i64m, i64, i64m, i64s, inlined, kernel, text_type, u8s, u32s, u64s
-from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type
 from dask_bpe.kernels.frame import begin, begun_type, keep, restorer
 from dask_bpe.kernels.front import batch_type
+from dask_bpe.kernels.merging import scratch_type
 
 # What such a kernel returns and takes; see `encode_by`.
 ENCODER = (

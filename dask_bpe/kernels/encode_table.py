@@ -18,10 +18,11 @@ from dask_bpe.kernels._jit import (
     u32s,
     u64s,
 )  # fmt: skip
-from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type, scratch_type
+from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type
 from dask_bpe.kernels.frame import arguments_of, begin, begun_type, keep, restorer
 from dask_bpe.kernels.front import batch_type
 from dask_bpe.kernels.marks import ENLARGE, UNMATCHED
+from dask_bpe.kernels.merging import scratch_type
 from dask_bpe.kernels.transduce import scan_table
 
 

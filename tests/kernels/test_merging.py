@@ -194,7 +194,7 @@ def test_windows_at_every_place(window: int) -> None:
 def encoded(trained: Trained, texts: list[bytes]) -> list[list[int]]:
     merges = np.array(trained.merges, np.int32).reshape(-1, 3)
     encoder = Encoder(Vocabulary(tuple(trained.tokens), merges, {}, None))
-    return [encoder.encode_text(text).tolist() for text in texts for _ in range(2)][::2]
+    return [encoder.encode_text(text, np.ndarray.tolist) for text in texts for _ in range(2)][::2]
 
 
 def test_runs_of_every_length() -> None:

@@ -262,7 +262,7 @@ class CountTable:
             for batch in scanner.scan(text, segments):
                 self._cursor.fill(0)
                 arguments = text, batch.spans, batch.n_spans, origin, self._cursor
-                while kernels.count_spans(*arguments, self._table, self._batch, lanes.IN_USE) == kernels.FULL:
+                while kernels.count_batch(*arguments, self._table, self._batch, lanes.IN_USE) == kernels.FULL:
                     self._make_room(batch.spans[:, : batch.n_spans])
         else:
             self._cut.fill(0)

@@ -17,7 +17,7 @@ from dask_bpe.kernels import frame, front, lanes, memory, merging, table
 from dask_bpe.kernels._jit import direct
 from dask_bpe.normalizer import Normalizer
 from dask_bpe.pretokenize import Scanner, get_pattern
-from dask_bpe.pretokenize.scanner import Batch
+from dask_bpe.pretokenize.scanner import Batch, Cutting
 from dask_bpe.ragged import Ragged
 from dask_bpe.vocabulary import Vocabulary
 
@@ -91,6 +91,8 @@ class Encoder:
         """
         if self._normalizer is not None:
             text, starts, ends = _normalized(self._normalizer, text, starts, ends)
+        # The kernels take arrays as they are, without a look at their types.
+        text, after = np.ascontiguousarray(text, np.uint8), np.ascontiguousarray(after, np.uint32)
         segments = np.array((starts, ends), np.int64)
         room = int((segments[1] - segments[0]).sum()) + segments.shape[1] + kernels.SPARE
         if out is None or len(out) < room:
@@ -232,7 +234,7 @@ class _Short(NamedTuple):
 
     Attributes
     ----------
-    run : the kernel: of the frame and the length of the text it makes the number of ids.
+    run : the kernel, of the frame and the length of the text.
     frame : uint64[], see `kernels.frame`.
     text, out : uint8[] and uint32[], what the kernel reads and writes.
     alive : all arrays to which the frame points.
@@ -279,12 +281,11 @@ class _Workspace:
                 self._encode_batch(text, batch, after, rules, out, offsets)
             return int(self._cursor[1])
         self._cut.fill(0)
-        kernel = cutting.kernel("encode")
+        keep, run = _kernels(cutting.by)
         while True:
-            state = kernel(
-                text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
-                self._cursor, offsets[1:], rules, self._cache, self._batch, self._scratch, after, lanes.IN_USE, out,
-            )  # fmt: skip
+            arguments = self._arguments(text, segments, cutting, offsets[1:], rules, after, out)
+            words = _framed(keep, frame.Begun(segments, cutting.place, self._cut, self._cursor), arguments)
+            state = run(words, -1)
             if state == kernels.DONE:
                 self._scanner.end()
                 return int(self._cursor[1])
@@ -293,6 +294,15 @@ class _Workspace:
                 cutting = self._scanner.go_on(state, text, segments, cutting)
             else:
                 self._make_room(state)
+
+    def _arguments(
+        self, text: Text, segments: Int64s, cutting: Cutting, bounds: Int64s, rules: kernels.Rules, after: Ids, out: Ids
+    ) -> tuple[Any, ...]:
+        """The arguments of the kernels, in the order of `kernels.encode_by.ARGUMENTS`."""
+        return (
+            text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut, self._cursor,
+            bounds, rules, self._cache, self._batch, self._scratch, after, lanes.IN_USE, out,
+        )  # fmt: skip
 
     def encode_short(self, data: bytes, rules: kernels.Rules) -> Ids | None:
         """The ids of a text of at most SHORT bytes, in memory that the next call writes over.
@@ -306,8 +316,8 @@ class _Workspace:
                 return None
         size = len(data)
         short.text[:size] = data
-        count = short.run(short.frame, size)
-        return short.out[:count] if count >= 0 else None
+        state = short.run(short.frame, size)
+        return short.out[: self._cursor[1]] if state == kernels.DONE else None
 
     def _make_short(self, rules: kernels.Rules) -> _Short | None:
         segments = np.zeros((2, 1), np.int64)
@@ -315,15 +325,10 @@ class _Workspace:
         if cutting is None:
             return None
         text, out = np.zeros(SHORT + _BEHIND, np.uint8), np.empty(SHORT + kernels.SPARE, np.uint32)
-        arguments = (
-            text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
-            self._cursor, np.empty(1, np.int64), rules, self._cache, self._batch, self._scratch, _NOTHING_AFTER,
-            lanes.IN_USE, out,
-        )  # fmt: skip
+        arguments = self._arguments(text, segments, cutting, np.empty(1, np.int64), rules, _NOTHING_AFTER, out)
+        keep, run = _kernels(cutting.by)
         kept = frame.Begun(segments, cutting.place, self._cut, self._cursor), arguments
-        keep, run = _short_kernels(cutting.by)
-        words = np.empty(keep(np.empty(0, np.uint64), kept), np.uint64)
-        keep(words, kept)
+        words = _framed(keep, *kept)
         return _Short(run, words, text.data, out, kept)
 
     def _encode_batch(
@@ -332,7 +337,7 @@ class _Workspace:
         self._cursor[0] = self._cursor[2] = 0
         segments = slice(batch.first, batch.last)
         stops, bounds = batch.stops[segments], offsets[1:][segments]
-        while state := kernels.encode_spans(
+        while state := kernels.encode_batch(
             text, batch.spans, batch.n_spans, self._cursor, stops, bounds, rules, self._cache, self._batch,
             self._scratch, after[segments], lanes.IN_USE, out,
         ):  # fmt: skip
@@ -347,10 +352,17 @@ class _Workspace:
             self._scratch = _make_scratch(2 * len(self._scratch.ids))
 
 
-def _short_kernels(by: str) -> tuple[Any, Any]:
-    """What keeps the arguments of the kernel for texts that this scanner cuts, and the kernel."""
+def _kernels(by: str) -> tuple[Any, Any]:
+    """What keeps the arguments of the kernel for text that this scanner cuts, and the kernel."""
     module = import_module(f"dask_bpe.kernels.encode_{by}")
-    return direct(getattr(module, f"keep_{by}")), direct(getattr(module, f"short_{by}"))
+    return direct(getattr(module, f"keep_{by}")), direct(getattr(module, f"encode_{by}"))
+
+
+def _framed(keep: Any, begun: frame.Begun, arguments: tuple[Any, ...]) -> npt.NDArray[np.uint64]:
+    """The frame of a call; see `kernels.frame`."""
+    words = np.empty(keep(np.empty(0, np.uint64), (begun, arguments)), np.uint64)
+    keep(words, (begun, arguments))
+    return words
 
 
 def _make_scratch(length: int) -> merging.Scratch:

@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,19 @@ def kernel(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Any]:
                 return njit(signature, no_cfunc_wrapper=True, **_FLAGS)(function)
 
     return compile_now
+
+
+def on_demand(part: Any, result: Any, *arguments: Any) -> Callable[..., Any]:
+    """A kernel that does what a step does, compiled when it is called: for Python, where kernels contain the step.
+
+    LLVM compiles what a kernel contains with it. Were the step a kernel too it would be compiled once more by everyone.
+    """
+
+    @cache
+    def compiled() -> Any:
+        return kernel(result, *arguments)(part.py_func)
+
+    return lambda *given: compiled()(*given)
 
 
 def direct(compiled: Any) -> Any:

@@ -21,6 +21,8 @@ from dask_bpe.kernels._jit import (
     inlined,
     kernel,
     named,
+    on_demand,
+    step,
     text_type,
     u8s,
     u64s,
@@ -60,7 +62,7 @@ def _has_room(count, n_bytes, index, entries, values, offsets, used):
     )
 
 
-@kernel(i64, text_type, i64m, i64, i64, i64s, table_type, batch_type, i64)
+@step
 def count_spans(text, spans, count, origin, cursor, counted, batch, wide):
     """Count the pre-tokens ``text[spans[0, k]:spans[1, k]]``, none of them empty, for k from ``cursor[0]`` to `count`.
 
@@ -147,3 +149,6 @@ def total_bytes(entries, count, offsets):
         else:
             total += np.int64(high >> TOP)
     return total
+
+
+count_batch = on_demand(count_spans, i64, text_type, i64m, i64, i64, i64s, table_type, batch_type, i64)

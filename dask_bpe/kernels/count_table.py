@@ -6,7 +6,7 @@ from dask_bpe.kernels._jit import given_i64m, given_u16s, given_u32s, i64, i64m,
 from dask_bpe.kernels.count import DONE, count_spans, table_type
 from dask_bpe.kernels.front import batch_type
 from dask_bpe.kernels.marks import ENLARGE
-from dask_bpe.kernels.transduce import scan_table
+from dask_bpe.kernels.transduce import cut_table
 
 
 @kernel(
@@ -19,7 +19,7 @@ def count_table(
     lanes, words, marks, spans, stops, cut, cursor, origin,
     counted, batch, wide,
 ):  # fmt: skip
-    """Count the pre-tokens of segments. For the arguments see `scan_table` and `count_spans`.
+    """Count the pre-tokens of segments. For the arguments see `cut_table` and `count_spans`.
 
     cut : int64[3]: the pre-tokens that `spans` holds, in its first place.
     Where it returns something else than DONE, a call with the same arguments goes on when there is more room.
@@ -29,7 +29,7 @@ def count_table(
         if state != DONE or place[0] == segments.shape[1]:
             return state
         cursor[0], cut[0] = 0, 0
-        count = scan_table(
+        count = cut_table(
             text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside,
             classes_inside, lanes, words, marks, spans, stops,
         )  # fmt: skip

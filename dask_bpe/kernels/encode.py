@@ -15,7 +15,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, named, none, step, text_type, u8s, u32s, u64s
+from dask_bpe.kernels._jit import (
+    i64,
+    i64m,
+    i64s,
+    inlined,
+    kernel,
+    named,
+    none,
+    on_demand,
+    step,
+    text_type,
+    u8s,
+    u32s,
+    u64s,
+)
 from dask_bpe.kernels.front import BATCH, batch_type, look_up, put_in_front
 from dask_bpe.kernels.lanes import store_quads
 from dask_bpe.kernels.merging import (
@@ -191,7 +205,7 @@ def _end_segment(cursor, after, bounds, out):
     cursor[2] = segment + 1
 
 
-@kernel(i64, text_type, i64m, i64, i64s, i64s, i64s, rules_type, cache_type, batch_type, scratch_type, u32s, i64, u32s)
+@step
 def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch, scratch, after, wide, out):
     """Encode the pre-tokens ``text[spans[0, k]:spans[1, k]]`` for k from ``cursor[0]`` to `count`.
 
@@ -255,3 +269,9 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
     while cursor[2] < stops.size and stops[cursor[2]] <= count:
         _end_segment(cursor, after, bounds, out)
     return DONE
+
+
+encode_batch = on_demand(
+    encode_spans, i64, text_type, i64m, i64, i64s, i64s, i64s, rules_type, cache_type, batch_type,
+    scratch_type, u32s, i64, u32s,
+)  # fmt: skip

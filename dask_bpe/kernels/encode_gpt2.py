@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dask_bpe.kernels._jit import i64, kernel, u64s
-from dask_bpe.kernels.encode_by import ENCODER, encode_by, keep_by, short_by
-from dask_bpe.kernels.scan import scan_gpt2
-
-
-@kernel(*ENCODER)
-def encode_gpt2(
-    text, segments, place, classes, scratch, words, spans, stops, cut, cursor, bounds, rules, cache, batch, merging,
-    after, wide, out,
-):  # fmt: skip
-    """See `encode_by`."""
-    return encode_by(
-        scan_gpt2, text, segments, place, classes, scratch, words, spans, stops, cut, cursor, bounds, rules, cache,
-        batch, merging, after, wide, out,
-    )  # fmt: skip
-
+from dask_bpe.kernels.encode import DONE
+from dask_bpe.kernels.encode_by import arguments_in, encode_cut, keep_by
+from dask_bpe.kernels.scan import cut_gpt2
 
 keep_gpt2 = keep_by
 
 
 @kernel(i64, u64s, i64)
-def short_gpt2(frame, length):
-    """See `short_by`."""
-    return short_by(encode_gpt2, frame, length)
+def encode_gpt2(frame, length):
+    """Encode segments by the arguments in a frame; see `encode_by`. A `length` of 0 or more begins ``text[:length]``.
+
+    Where it returns something else than DONE, a call with the same arguments goes on when there is more room.
+    """
+    (
+        text, segments, place, classes, scratch, words, spans, stops, cut, cursor, bounds, rules, cache, batch, merging,
+        after, wide, out,
+    ) = arguments_in(frame, length)  # fmt: skip
+    while True:
+        state = encode_cut(
+            text, spans, stops, cut, cursor, bounds, rules, cache, batch, merging, after, wide, out
+        )  # fmt: skip
+        if state != DONE or place[0] == segments.shape[1]:
+            return state
+        cursor[0], cursor[2], cut[1] = 0, 0, place[0]
+        cut[0] = cut_gpt2(text, segments, place, classes, scratch, words, spans, stops)
+        cut[2] = place[0]

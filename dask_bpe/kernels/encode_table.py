@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import types
 
 from dask_bpe.kernels._jit import (
@@ -13,30 +12,35 @@ from dask_bpe.kernels._jit import (
     i64m,
     i64s,
     kernel,
+    step,
     text_type,
     u8s,
     u32s,
     u64s,
 )  # fmt: skip
 from dask_bpe.kernels.encode import DONE, cache_type, encode_spans, rules_type
-from dask_bpe.kernels.frame import arguments_of, begin, begun_type, keep, restorer
+from dask_bpe.kernels.frame import begin, begun_type, keep, restorer
 from dask_bpe.kernels.front import batch_type
 from dask_bpe.kernels.marks import ENLARGE, UNMATCHED
 from dask_bpe.kernels.merging import scratch_type
-from dask_bpe.kernels.transduce import scan_table
+from dask_bpe.kernels.transduce import cut_table
 
-
-@kernel(
-    i64, text_type, given_i64m, i64s, text_type, text_type, i64, given_u32s, text_type, given_u16s, given_i64m,
+_ARGUMENTS = (
+    text_type, given_i64m, i64s, text_type, text_type, i64, given_u32s, text_type, given_u16s, given_i64m,
     u8s, text_type, i64m, u64s, u8s, i64m, i64s, i64s, i64s, i64s, rules_type, cache_type,
     batch_type, scratch_type, u32s, i64, u32s,
 )  # fmt: skip
-def encode_table(
+_FRAME = types.Tuple((begun_type, types.Tuple(_ARGUMENTS)))
+_restore = restorer(_FRAME)
+
+
+@step
+def _encode(
     text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside,
     lanes, words, marks, spans, stops, cut, cursor, bounds, rules, cache, batch, scratch, after, wide, out,
 ):  # fmt: skip
-    """As `encode_gpt2`; may return ENLARGE too, for more room in `inside` and `marks`, and UNMATCHED where the pattern
-    leaves text unmatched: `place` tells where."""
+    """As `encode_by.encode_by`; may return ENLARGE too, for more room in `inside` and `marks`, and UNMATCHED where the
+    pattern leaves text unmatched: `place` tells where."""
     while True:
         first, last = cut[1], cut[2]
         state = encode_spans(
@@ -46,7 +50,7 @@ def encode_table(
         if state != DONE or place[0] == segments.shape[1]:
             return state
         cursor[0], cursor[2], cut[0], cut[1], cut[2] = 0, 0, 0, place[0], place[0]
-        count = scan_table(
+        count = cut_table(
             text, segments, place, byte_classes, classes, n_classes, table, cuts, automata, splits, inside,
             classes_inside, lanes, words, marks, spans, stops,
         )  # fmt: skip
@@ -57,22 +61,16 @@ def encode_table(
         cut[0], cut[2] = count, place[0]
 
 
-_kept = types.Tuple((begun_type, arguments_of(encode_table)))
-_restore = restorer(_kept)
-
-
-@kernel(i64, u64s, _kept)
+@kernel(i64, u64s, _FRAME)
 def keep_table(frame, arguments):
-    """Write to `frame`, if it is large enough, what `short_table` needs; returns the words that takes.
-
-    arguments : those of `begin` that are arrays, and those of `encode_table`.
-    """
+    """Write to `frame`, if it is large enough, what `encode_table` needs; returns the words of that."""
     return keep(frame, arguments)
 
 
 @kernel(i64, u64s, i64)
-def short_table(frame, length):
-    """Encode ``text[:length]`` as one segment; returns the number of ids, or -1 where that takes more room."""
+def encode_table(frame, length):
+    """As `encode_by.encode_framed`."""
     begun, arguments = _restore(frame)
-    begin(length, begun)
-    return begun.cursor[1] if encode_table(*arguments) == DONE else np.int64(-1)
+    if length >= 0:
+        begin(length, begun)
+    return _encode(*arguments)

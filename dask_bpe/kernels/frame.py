@@ -50,12 +50,6 @@ def restorer(kind: Any) -> Any:
     return restore
 
 
-def arguments_of(compiled: Any) -> Any:
-    """The type of the tuple of all arguments of a kernel."""
-    (arguments,) = compiled.signatures
-    return types.Tuple(arguments)
-
-
 class Begun(NamedTuple):
     """Arrays that say where a kernel stands that encodes segments, which are among its arguments too.
 

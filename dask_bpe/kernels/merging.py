@@ -18,7 +18,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i64, i64m, i64s, inlined, kernel, named, none, step, text_type, u8s, u32s, u64s
+from dask_bpe.kernels._jit import (
+    i64,
+    i64m,
+    i64s,
+    inlined,
+    kernel,
+    named,
+    none,
+    on_demand,
+    step,
+    text_type,
+    u8s,
+    u32s,
+    u64s,
+)
 from dask_bpe.kernels.simd import load_u64
 from dask_bpe.kernels.table import hash_long
 
@@ -290,8 +304,8 @@ def merge_by_heap(text, start, length, byte_ids, pairs, ids, best, links, heap, 
     return n
 
 
-@kernel(i64, text_type, i64s, u32s, u64s, scratch_type, i64m, i64s)
-def find_last_merges(text, bounds, byte_ids, pairs, scratch, merges, ranks):
+@step
+def _find_last_merges(text, bounds, byte_ids, pairs, scratch, merges, ranks):
     """The merges that ever take place: of each token ``text[bounds[k]:bounds[k + 1]]`` that merging makes, the last.
 
     What merging makes of the bytes of a token alone is what it makes of them wherever the token comes about. The
@@ -316,6 +330,9 @@ def find_last_merges(text, bounds, byte_ids, pairs, scratch, merges, ranks):
                 ranks[m] = np.int64(found >> _HALF)
                 m += 1
     return m
+
+
+find_last_merges = on_demand(_find_last_merges, i64, text_type, i64s, u32s, u64s, scratch_type, i64m, i64s)
 
 
 @inlined

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import inlined, kernel, step
+from dask_bpe.kernels._jit import inlined, on_demand, step
 from dask_bpe.kernels.lanes import LANES, WIDE, bits, gather8, load8, set_positions, spread_bits
 from dask_bpe.kernels.positions import write_cuts
 from dask_bpe.kernels.segments import SCANNER, scan_segments
@@ -235,7 +235,10 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     return -found
 
 
-@kernel(*SCANNER)
-def scan_gpt2(text, segments, cursor, classes, scratch, words, spans, stops):
+@step
+def cut_gpt2(text, segments, cursor, classes, scratch, words, spans, stops):
     """Cut segments 64 bytes at a time; see the module and `scan_segments`."""
     return scan_segments(_scan_segment, text, segments, cursor, classes, scratch, words, spans, stops)
+
+
+scan_gpt2 = on_demand(cut_gpt2, *SCANNER)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import kernel, step
+from dask_bpe.kernels._jit import on_demand, step
 from dask_bpe.kernels.blocks import read_block
 from dask_bpe.kernels.lanes import spread_bits
 from dask_bpe.kernels.positions import write_cuts
@@ -111,7 +111,10 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
         base += 64
 
 
-@kernel(*SCANNER)
-def scan_cl100k(text, segments, cursor, classes, scratch, words, spans, stops):
+@step
+def cut_cl100k(text, segments, cursor, classes, scratch, words, spans, stops):
     """Cut segments; see the module and `scan_segments`."""
     return scan_segments(_scan_segment, text, segments, cursor, classes, scratch, words, spans, stops)
+
+
+scan_cl100k = on_demand(cut_cl100k, *SCANNER)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.kernels._jit import inlined, kernel, step
+from dask_bpe.kernels._jit import inlined, on_demand, step
 from dask_bpe.kernels.blocks import LOWER, MARK, UPPER, read_block
 from dask_bpe.kernels.lanes import spread_bits
 from dask_bpe.kernels.positions import write_cuts
@@ -197,7 +197,10 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
         base += 64
 
 
-@kernel(*SCANNER)
-def scan_o200k(text, segments, cursor, classes, scratch, words, spans, stops):
+@step
+def cut_o200k(text, segments, cursor, classes, scratch, words, spans, stops):
     """Cut segments; see the module and `scan_segments`."""
     return scan_segments(_scan_segment, text, segments, cursor, classes, scratch, words, spans, stops)
+
+
+scan_o200k = on_demand(cut_o200k, *SCANNER)

@@ -32,7 +32,7 @@ from dask_bpe.kernels._jit import (
     i64m,
     i64s,
     inlined,
-    kernel,
+    on_demand,
     step,
     text_type,
     u8s,
@@ -409,11 +409,8 @@ def _find_block(text, start, end, byte_classes, classes, n_classes, cuts, inside
     return (start + at if at > 0 else -1), not plain
 
 
-@kernel(
-    i64, text_type, given_i64m, i64s, text_type, text_type, i64, given_u32s, text_type, given_u16s, given_i64m, u8s,
-    text_type, i64m, u64s, u8s, i64m, i64s,
-)  # fmt: skip
-def scan_table(
+@step
+def cut_table(
     text, segments, cursor, byte_classes, classes, n_classes, table, cuts, automata, splits, inside, classes_inside,
     lanes, words, marks, spans, stops,
 ):  # fmt: skip
@@ -466,3 +463,10 @@ def scan_table(
         cursor[0] += 1
         cursor[1] = 0
     return found
+
+
+scan_table = on_demand(
+    cut_table,
+    i64, text_type, given_i64m, i64s, text_type, text_type, i64, given_u32s, text_type, given_u16s, given_i64m,
+    u8s, text_type, i64m, u64s, u8s, i64m, i64s,
+)  # fmt: skip

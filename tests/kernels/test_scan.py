@@ -140,7 +140,7 @@ hard_text = st.lists(
     at=st.lists(st.floats(0, 1), max_size=4),
     capacity=st.integers(MARGIN + 1, MARGIN + 40),
 )
-@strategies.examples(3)
+@strategies.examples(1.5)
 def test_the_vector_scanners_cut_like_the_automata(name: str, data: bytes, at: list[float], capacity: int) -> None:
     assert_same(name, data, sorted([0, len(data), *(int(x * len(data)) for x in at)]), capacity)
 
@@ -202,9 +202,9 @@ def test_runs_over_several_blocks(name: str, unit: str) -> None:
     afters = ["", "a", "A", "中", "\n", ".", " ", "/", "1", "'s", "\u0301"]
     pieces = [
         ("x" * offset + before + unit * length + after).encode()
-        for offset in (0, 40, 63)
+        for offset in (0, 63)
         for before in befores
-        for length in (3, 62, 63, 64, 65, 130, 200)
+        for length in (3, 63, 64, 130)
         for after in afters
     ]
     assert_same_for_each(name, pieces)

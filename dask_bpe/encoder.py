@@ -25,10 +25,11 @@ Text = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.uint32]
 
-# Lines of the front table, 64 bytes each: 1 MB. A quarter of it lost 12 %, twice as many gained nothing. Slots of
-# the index of the cache at first and at most, 28 bytes each with what they lead to: 2 MB and 60 MB. A cache
-# that is full is enlarged, at its limit emptied.
-_FRONT_LINES, _FIRST, _MOST = 1 << 14, 1 << 16, 1 << 21
+# Lines of the front table, 64 bytes each: 1 MB. A quarter of it lost 12 %, twice as many gained nothing.
+_FRONT_LINES = 1 << 14
+# Slots of the index of the cache at first, and bytes of all its arrays at most. Full arrays are made twice as large;
+# past the limit all are emptied.
+_FIRST, _MOST = 1 << 16, 1 << 28
 
 # Text whose ids and what is made of them stay in the L2 cache.
 SLICE_BYTES = 1 << 20
@@ -48,7 +49,7 @@ _MAKING = threading.Lock()
 class Encoder:
     """Encodes text with one vocabulary. Safe to use from many threads: each call takes a workspace of its own.
 
-    A workspace keeps the ids of the pre-tokens it has met, within about 100 MB; it is reused by later calls.
+    A workspace keeps the ids of the pre-tokens it has met, within 256 MiB; it is reused by later calls.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -376,29 +377,69 @@ def _make_scratch(length: int) -> merging.Scratch:
     )
 
 
+class _Sizes(NamedTuple):
+    """How much a cache has room for: slots of its index, 5/8 of which may be filled; strings of 16 bytes or more, and
+    the bytes of those; ids of pre-tokens that have more than three."""
+
+    slots: int
+    strings: int
+    n_bytes: int
+    ids: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes of all arrays."""
+        return self.slots * (8 + 5 * table.WIDTH) + 8 * self.strings + self.n_bytes + 4 * self.ids
+
+
+# What a batch may need.
+_NEEDED = _Sizes(
+    2 * front.BATCH, front.BATCH, front.BATCH * kernels.CACHED_BYTES, front.BATCH * kernels.CACHED_BYTES + kernels.SPARE
+)
+
+
 def _make_cache(slots: int) -> kernels.Cache:
-    """An empty cache of so many slots, with room for what fills them up to 5/8: a string of 16 bytes or more
-    in every eighth entry, and three ids on average."""
-    least = front.BATCH * kernels.CACHED_BYTES + kernels.SPARE
+    """An empty cache, with room for a long string in every fifth entry and two ids in `overflow`."""
+    return _of_sizes(_Sizes(*map(max, (slots, slots // 8, slots, slots), _NEEDED)))
+
+
+def _of_sizes(sizes: _Sizes) -> kernels.Cache:
     return kernels.Cache(
         front=memory.zeros(front.LINE * _FRONT_LINES),
-        index=memory.zeros(slots),
-        entries=memory.zeros(table.WIDTH * (slots // 8 * 5)),
-        values=np.empty(max(4 * slots, least), np.uint8),
-        offsets=np.zeros(slots // 8 + front.BATCH, np.int64),
-        overflow=np.empty(max(2 * slots, least), np.uint32),
+        index=memory.zeros(sizes.slots),
+        entries=memory.zeros(table.WIDTH * (sizes.slots // 8 * 5)),
+        values=np.empty(sizes.n_bytes, np.uint8),
+        offsets=np.zeros(sizes.strings, np.int64),
+        overflow=np.empty(sizes.ids, np.uint32),
         used=np.zeros(4, np.int64),
     )
 
 
 def _enlarged(cache: kernels.Cache) -> kernels.Cache:
-    """A full cache made four times as large; at the limit an empty one."""
-    slots = len(cache.index)
-    if slots >= _MOST:
-        return _make_cache(slots)
-    larger = _make_cache(4 * slots)._replace(front=cache.front, used=cache.used)
-    for name in ("entries", "values", "offsets", "overflow"):
-        kept = getattr(cache, name)
-        getattr(larger, name)[: len(kept)] = kept
-    table.rebuild_index(larger.entries, int(cache.used[0]), larger.index)
-    return larger
+    """A full cache with twice the room for what it lacks room for; past the limit an empty one."""
+    sizes = _Sizes(len(cache.index), len(cache.offsets), len(cache.values), len(cache.overflow))
+    n_entries, strings, n_bytes, ids = cache.used.tolist()
+    wanted = [a + b for a, b in zip((n_entries * 8 // 5, strings, n_bytes, ids), _NEEDED, strict=True)]
+    grown = _Sizes(*(2 * size if want >= size else size for size, want in zip(sizes, wanted, strict=True)))
+    if grown.memory > _MOST:
+        return _of_sizes(sizes)
+    larger = cache._replace(
+        values=_extended(cache.values, grown.n_bytes),
+        offsets=_extended(cache.offsets, grown.strings),
+        overflow=_extended(cache.overflow, grown.ids),
+    )
+    if grown.slots == sizes.slots:
+        return larger
+    index, entries = memory.zeros(grown.slots), memory.zeros(table.WIDTH * (grown.slots // 8 * 5))
+    entries[: len(cache.entries)] = cache.entries
+    table.rebuild_index(entries, n_entries, index)
+    return larger._replace(index=index, entries=entries)
+
+
+def _extended(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """An array with room at its end: itself if it has the length asked for."""
+    if length == len(array):
+        return array
+    longer = np.empty(length, array.dtype)
+    longer[: len(array)] = array
+    return longer

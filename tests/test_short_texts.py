@@ -67,7 +67,7 @@ def mixed(lengths: list[int]) -> Iterator[bytes]:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_room_runs_out(pattern: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_module, "_FIRST", 1 << 10)
-    monkeypatch.setattr(encoder_module, "_MOST", 1 << 12)
+    monkeypatch.setattr(encoder_module, "_MOST", 1 << 20)
     texts = list(mixed([1, 200, 5000, SHORT - 1, SHORT, SHORT + 1, 3, 60_000, 64, 7000, SHORT]))
     encoder = Encoder(VOCABULARIES[pattern])
     for text in texts + texts[::-1]:

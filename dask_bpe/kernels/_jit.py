@@ -58,6 +58,13 @@ def _one_process_at_a_time() -> Iterator[None]:
         _COMPILING.release()
 
 
+# Numba compiles a kernel anew when the file it stands in is another one; at what it contains of other files it does not
+# look. So the source of all of them is a part of every name in the cache: without it an upgrade, or an edit, went on
+# with the machine code of yesterday.
+_SOURCES = hashlib.sha256()
+for _path in sorted(Path(__file__).parent.glob("*.py")):
+    _SOURCES.update(_path.read_bytes())
+
 _NO_CACHE = (
     "numba finds no folder to keep compiled kernels in, so every process compiles them again, for 10 s:"
     " set NUMBA_CACHE_DIR to a folder that can be written to"
@@ -77,6 +84,7 @@ def kernel(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compile_now(function: Callable[..., Any]) -> Any:
         signature = result(*arguments)
+        function.__qualname__ = f"{function.__name__}.{_SOURCES.hexdigest()[:12]}"
         with _one_process_at_a_time():
             try:
                 return njit(signature, cache=True, no_cfunc_wrapper=True, **_FLAGS)(function)
@@ -105,7 +113,7 @@ def on_demand(part: Any, result: Any, *arguments: Any) -> Callable[..., Any]:
 def direct(compiled: Any) -> Any:
     """What calls a kernel from Python without a look at the types of its arguments: 4 us less for forty arrays.
 
-    It takes positional arguments that are of those types; arrays of others it refuses.
+    For arguments that this package made itself: of an array it sees no more than whether its items have the right size.
     """
     (result,) = compiled.overloads.values()
     return result.entry_point

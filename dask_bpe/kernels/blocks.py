@@ -14,21 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import inlined, step
-from dask_bpe.kernels.lanes import (
-    LANES,
-    bits,
-    compress64,
-    expand64,
-    gather8,
-    load8,
-    look_up64,
-    set_positions,
-    spread_bits,
-    store_bytes8,
-    test64,
-)  # fmt: skip
-from dask_bpe.kernels.simd import bits64, count_ones, count_trailing_zeros
-from dask_bpe.kernels.utf8 import class_at, decode_lanes, spread, spread_beyond
+from dask_bpe.kernels.bytes64 import compress64, expand64, look_up64, test64
+from dask_bpe.kernels.simd import count_trailing_zeros
+from dask_bpe.kernels.utf8 import class_at, classes_by_lanes
 
 # Letters of a pattern that does not tell case are LOWER; those that go with both cases are LOWER and UPPER.
 LOWER, UPPER, NUMBER, SPACE = 1, 2, 4, 8
@@ -43,27 +31,9 @@ _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 
 
-@inlined
-def _classes_by_lanes(text, base, high, classes, kinds, places):
-    """Of a block with 72 bytes of its segment before it: the classes of its characters beyond ASCII to `kinds`, where
-    they begin, the bytes behind their first ones, and those in the next block. Eight characters at a time."""
-    leads = bits64(text, base, 64) & high  # a byte of 0xC0 or more begins each character, and none is inside one
-    set_positions(places, 0, np.uint64(base), leads)
-    valid = three = four = _NONE
-    for k in range(0, count_ones(leads), LANES):
-        points, lengths = decode_lanes(gather8(text, load8(places, k)))
-        store_bytes8(kinds, k, gather8(classes, points))  # of what is not valid that of NUL: punctuation
-        shift = np.uint64(k)
-        valid |= bits(lengths > np.uint64(1)) << shift
-        three |= bits(lengths > np.uint64(2)) << shift
-        four |= bits(lengths > np.uint64(3)) << shift
-    valid, three, four = spread_bits(valid, leads), spread_bits(three, leads), spread_bits(four, leads)
-    return leads, spread(valid, three, four) & ~valid, spread_beyond(valid, three, four)
-
-
 @step
 def _classes_one_by_one(text, base, end, todo, classes, kinds):
-    """The same wherever the segment ends; `todo` are the bytes beyond ASCII of characters that begin in the block."""
+    """`classes_by_lanes` wherever the segment ends; `todo`: bytes beyond ASCII of characters that begin here."""
     leads = inner = beyond = _NONE
     n = 0
     while todo != 0:
@@ -96,9 +66,22 @@ def read_block(text, base, end, classes, spill, kinds, places):
     starts, beyond = inside, _NONE
     if high != 0:
         if base + 72 <= end:
-            leads, inner, beyond = _classes_by_lanes(text, base, high, classes, kinds, places)
+            leads, _, inner, beyond = classes_by_lanes(text, base, high, classes, kinds, places)
         else:
             leads, inner, beyond = _classes_one_by_one(text, base, end, high & ~spill, classes, kinds)
         starts &= ~(inner | spill)
         found = compress64(expand64(found, kinds, leads), starts)
     return test64(found), starts, beyond
+
+
+@inlined
+def read_next(text, base, end, classes, spill, kinds, places):
+    """`read_block` behind another block of a segment, or what stands behind its last one: the end, as white space.
+
+    Returns whether any character begins there too, and where the first one does: at `end`, if none.
+    """
+    if base < end:
+        masks, starts, beyond = read_block(text, base, end, classes, spill, kinds, places)
+        if starts != 0:  # there may be no more than what a last character spills
+            return True, base + count_trailing_zeros(starts), masks, starts, beyond
+    return False, end, (_NONE, _NONE, _NONE, _ONE, _NONE, _NONE, _NONE, _NONE), _NONE, _NONE

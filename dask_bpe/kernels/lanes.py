@@ -21,7 +21,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, models, register_model
 
-from dask_bpe.kernels.simd import pointer_to
+from dask_bpe.kernels.simd import call_llvm, pointer_to
 
 LANES = 8
 # Whether this processor packs lanes and positions in one instruction (Intel since Ice Lake, AMD since Zen 4).
@@ -30,9 +30,9 @@ WIDE = config.CPU_NAME in (None, "host") and all(map(get_host_cpu_features().get
 IN_USE = WIDE and os.environ.get("DASK_BPE_SIMD") != "0"
 
 _I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
-_WORDS, _FLAGS = ir.VectorType(_I64, LANES), ir.VectorType(_I1, LANES)
+WORDS, _FLAGS = ir.VectorType(_I64, LANES), ir.VectorType(_I1, LANES)
 # The same register as 16 words of 32 bits, the lower half of each lane first.
-_HALVES, _HALF_FLAGS = ir.VectorType(_I32, 2 * LANES), ir.VectorType(_I1, 2 * LANES)
+_HALVES = ir.VectorType(_I32, 2 * LANES)
 
 
 class _Words(types.Type):
@@ -51,7 +51,7 @@ u64x8, mask8 = _Words(), _Flags()
 @register_model(_Words)
 class _WordsModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _WORDS)
+        super().__init__(manager, kind, WORDS)
 
 
 @register_model(_Flags)
@@ -60,14 +60,14 @@ class _FlagsModel(models.PrimitiveModel):
         super().__init__(manager, kind, _FLAGS)
 
 
-def _operand(context: Any, builder: Any, value: Any, kind: Any) -> Any:
+def as_lanes(context: Any, builder: Any, value: Any, kind: Any) -> Any:
     """A vector as it is, a scalar eight times."""
     if isinstance(kind, _Words):
         return value
     word = context.cast(builder, value, kind, types.uint64)
-    lane = builder.insert_element(ir.Constant(_WORDS, ir.Undefined), word, ir.Constant(_I32, 0))
+    lane = builder.insert_element(ir.Constant(WORDS, ir.Undefined), word, ir.Constant(_I32, 0))
     everywhere = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
-    return builder.shuffle_vector(lane, ir.Constant(_WORDS, ir.Undefined), everywhere)
+    return builder.shuffle_vector(lane, ir.Constant(WORDS, ir.Undefined), everywhere)
 
 
 def _operation(function: Any, operand: Any, result: Any, generate: Callable[[Any, Any, Any], Any]) -> None:
@@ -83,7 +83,7 @@ def _operation(function: Any, operand: Any, result: Any, generate: Callable[[Any
 
     def lower(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         if operand == u64x8:
-            arguments = [_operand(context, builder, *pair) for pair in zip(arguments, sig.args, strict=True)]
+            arguments = [as_lanes(context, builder, *pair) for pair in zip(arguments, sig.args, strict=True)]
         return generate(builder, *arguments)
 
     lower_builtin(function, type(operand), type(operand))(lower)
@@ -116,19 +116,12 @@ for _function, _name in {operator.and_: "and_", operator.or_: "or_"}.items():
     _operation(_function, mask8, mask8, partial(_by_method, _name))
 
 
-def _call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
-    """Call a function that LLVM knows."""
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    return builder.call(function, arguments)
-
-
 @intrinsic
 def load8(typing_context: Any, array: Any, index: Any) -> Any:
     """Eight words of an array of 64-bit integers."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        return builder.load(pointer_to(context, builder, sig, arguments, _WORDS), align=8)
+        return builder.load(pointer_to(context, builder, sig, arguments, WORDS), align=8)
 
     return u64x8(array, types.int64), generate
 
@@ -138,7 +131,20 @@ def store8(typing_context: Any, array: Any, index: Any, words: Any) -> Any:
     """Write eight words to an array of 64-bit integers."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], pointer_to(context, builder, sig, arguments, _WORDS), align=8)
+        builder.store(arguments[2], pointer_to(context, builder, sig, arguments, WORDS), align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, u64x8), generate
+
+
+@intrinsic
+def store_bytes8(typing_context: Any, array: Any, index: Any, words: Any) -> Any:
+    """Write the lowest bytes of eight words to an array of uint8."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, LANES)
+        pointer = pointer_to(context, builder, sig, arguments[:2], kind)
+        builder.store(builder.trunc(arguments[2], kind), pointer, align=1)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, u64x8), generate
@@ -151,12 +157,12 @@ def gather8(typing_context: Any, array: Any, indices: Any) -> Any:
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         base = context.make_array(sig.args[0])(context, builder, arguments[0]).data
         size = ir.Constant(_I64, sig.args[0].dtype.bitwidth // 8)
-        start = _operand(context, builder, builder.ptrtoint(base, _I64), types.uint64)
-        offsets = builder.mul(arguments[1], _operand(context, builder, size, types.uint64))
+        start = as_lanes(context, builder, builder.ptrtoint(base, _I64), types.uint64)
+        offsets = builder.mul(arguments[1], as_lanes(context, builder, size, types.uint64))
         pointers = builder.inttoptr(builder.add(start, offsets), ir.VectorType(ir.PointerType(), LANES))
-        nothing, everywhere = ir.Constant(_WORDS, ir.Undefined), ir.Constant(_FLAGS, [1] * LANES)
+        nothing, everywhere = ir.Constant(WORDS, ir.Undefined), ir.Constant(_FLAGS, [1] * LANES)
         given = [pointers, ir.Constant(_I32, 1), everywhere, nothing]
-        return _call(builder, "llvm.masked.gather.v8i64.v8p0", _WORDS, given)
+        return call_llvm(builder, "llvm.masked.gather.v8i64.v8p0", WORDS, given)
 
     return u64x8(array, u64x8), generate
 
@@ -175,7 +181,7 @@ def pack16(typing_context: Any, text: Any, start: Any, length: Any, keys: Any, i
         )
         inside = builder.icmp_unsigned("<", ir.Constant(kind, [*range(16)]), lengths)
         given = [pointer, ir.Constant(_I32, 1), inside, ir.Constant(kind, [0] * 16)]
-        packed = _call(builder, "llvm.masked.load.v16i8.p0", kind, given)
+        packed = call_llvm(builder, "llvm.masked.load.v16i8.p0", kind, given)
         packed = builder.insert_element(packed, byte, ir.Constant(_I32, 15))
         keys_sig = signature(sig.return_type, sig.args[3], sig.args[4])
         builder.store(packed, pointer_to(context, builder, keys_sig, arguments[3:], kind), align=8)
@@ -189,9 +195,9 @@ def load_pairs8(typing_context: Any, array: Any, index: Any) -> Any:
     """The first and the second words of eight pairs of words."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        one = builder.load(pointer_to(context, builder, sig, arguments, _WORDS), align=8)
+        one = builder.load(pointer_to(context, builder, sig, arguments, WORDS), align=8)
         further = [arguments[0], builder.add(arguments[1], ir.Constant(_I64, LANES))]
-        two = builder.load(pointer_to(context, builder, sig, further, _WORDS), align=8)
+        two = builder.load(pointer_to(context, builder, sig, further, WORDS), align=8)
         lanes = ir.VectorType(_I32, LANES)
         parts = [
             builder.shuffle_vector(one, two, ir.Constant(lanes, [*range(first, 2 * LANES, 2)])) for first in (0, 1)
@@ -206,7 +212,7 @@ def match_pair(typing_context: Any, line: Any, at: Any, keys: Any, index: Any) -
     """Which of the eight words at ``line[at]`` equal ``keys[index], keys[index + 1]``, those two again, and so on."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        words = builder.load(pointer_to(context, builder, sig, arguments[:2], _WORDS), align=8)
+        words = builder.load(pointer_to(context, builder, sig, arguments[:2], WORDS), align=8)
         keys_sig = signature(sig.return_type, sig.args[2], sig.args[3])
         kind = ir.VectorType(_I64, 2)
         pair = builder.load(pointer_to(context, builder, keys_sig, arguments[2:], kind), align=8)
@@ -233,40 +239,9 @@ def byte_swap(typing_context: Any, words: Any) -> Any:
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         name = "llvm.bswap.v8i64" if words == u64x8 else "llvm.bswap.i64"
-        return _call(builder, name, arguments[0].type, arguments)
+        return call_llvm(builder, name, arguments[0].type, arguments)
 
     return words(words), generate
-
-
-@intrinsic
-def minimum(typing_context: Any, a: Any, b: Any) -> Any:
-    """Lane by lane, the lesser of a vector and a scalar."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        vector, scalar = arguments[0], _operand(context, builder, arguments[1], types.uint64)
-        return builder.select(builder.icmp_unsigned("<", vector, scalar), vector, scalar)
-
-    return u64x8(u64x8, types.uint64), generate
-
-
-@intrinsic
-def splat(typing_context: Any, word: Any) -> Any:
-    """Eight times a word."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        return _operand(context, builder, arguments[0], types.uint64)
-
-    return u64x8(types.uint64), generate
-
-
-@intrinsic
-def as_mask(typing_context: Any, word: Any) -> Any:
-    """The mask whose lanes are the lowest eight bits of a number."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        return builder.bitcast(builder.trunc(arguments[0], _I8), _FLAGS)
-
-    return mask8(types.uint64), generate
 
 
 @intrinsic
@@ -279,16 +254,6 @@ def bits(typing_context: Any, mask: Any) -> Any:
     return types.uint64(mask8), generate
 
 
-@intrinsic
-def count_up(typing_context: Any, start: Any) -> Any:
-    """start, start + 1, ... start + 7."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        return builder.add(_operand(context, builder, arguments[0], types.uint64), ir.Constant(_WORDS, [*range(LANES)]))
-
-    return u64x8(types.uint64), generate
-
-
 def _packed(builder: Any, words: Any, mask: Any, pointer: Any) -> None:
     """Write the words that a mask chooses one after the other; what comes behind them is written over too."""
     kind = words.type
@@ -296,21 +261,10 @@ def _packed(builder: Any, words: Any, mask: Any, pointer: Any) -> None:
     if WIDE:
         # Into a register: the store that packs is microcode on some processors.
         name = f"llvm.x86.avx512.mask.compress.{suffix}"
-        chosen = _call(builder, name, kind, [words, ir.Constant(kind, ir.Undefined), mask])
+        chosen = call_llvm(builder, name, kind, [words, ir.Constant(kind, ir.Undefined), mask])
         builder.store(chosen, builder.bitcast(pointer, kind.as_pointer()), align=1)
     else:
-        _call(builder, f"llvm.masked.compressstore.{suffix}", ir.VoidType(), [words, pointer, mask])
-
-
-@intrinsic
-def store_chosen(typing_context: Any, array: Any, index: Any, words: Any, mask: Any) -> Any:
-    """Write the words of the lanes of a mask one after the other. Room for all eight is needed."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        _packed(builder, arguments[2], arguments[3], pointer_to(context, builder, sig, arguments, _I64))
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, u64x8, mask8), generate
+        call_llvm(builder, f"llvm.masked.compressstore.{suffix}", ir.VoidType(), [words, pointer, mask])
 
 
 @intrinsic
@@ -330,178 +284,8 @@ def store_quads(typing_context: Any, array: Any, index: Any, quads: Any, at: Any
         chosen = builder.icmp_unsigned(">", lengths, ir.Constant(_HALVES, [0, 1, 2, 3] * 4))
         _packed(builder, lists, chosen, pointer_to(context, builder, sig, arguments[:2], _I32))
         mask = builder.zext(builder.bitcast(chosen, ir.IntType(16)), _I64)
-        count = _call(builder, "llvm.ctpop.i64", _I64, [mask])
+        count = call_llvm(builder, "llvm.ctpop.i64", _I64, [mask])
         too_long = builder.icmp_unsigned("!=", builder.and_(mask, ir.Constant(_I64, 0x8888)), ir.Constant(_I64, 0))
         return builder.select(too_long, ir.Constant(_I64, -1), count)
 
     return types.int64(array, types.int64, quads, types.int64), generate
-
-
-@intrinsic
-def set_positions(typing_context: Any, array: Any, index: Any, base: Any, word: Any) -> Any:
-    """Write base + the place of every set bit of `word` to an array of 64-bit integers. Room for 64 is needed.
-
-    A last group of eight is filled up with `base`.
-    """
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, 64)
-        flags = builder.bitcast(arguments[3], ir.VectorType(_I1, 64))
-        given = [ir.Constant(kind, [*range(64)]), ir.Constant(kind, [0] * 64), flags]
-        places = _call(builder, "llvm.x86.avx512.mask.compress.v64i8", kind, given)
-        start = _operand(context, builder, arguments[2], types.uint64)
-
-        def write(first: int) -> None:
-            lanes = ir.Constant(ir.VectorType(_I32, LANES), [*range(first, first + LANES)])
-            few = builder.shuffle_vector(places, ir.Constant(kind, ir.Undefined), lanes)
-            at = builder.add(arguments[1], ir.Constant(_I64, first))
-            pointer = pointer_to(context, builder, sig, [arguments[0], at], _WORDS)
-            builder.store(builder.add(builder.zext(few, _WORDS), start), pointer, align=8)
-
-        for first in range(0, 24, LANES):
-            write(first)
-        count = _call(builder, "llvm.ctpop.i64", _I64, [arguments[3]])
-        with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(_I64, 24)), likely=False):
-            for first in range(24, 64, LANES):
-                write(first)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, types.uint64, types.uint64), generate
-
-
-@intrinsic
-def spread_bits(typing_context: Any, word: Any, mask: Any) -> Any:
-    """The lowest bits of `word`, one after the other, in the places of the bits of `mask`."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        return _call(builder, "llvm.x86.bmi.pdep.64", _I64, arguments)
-
-    return types.uint64(types.uint64, types.uint64), generate
-
-
-@intrinsic
-def map64(typing_context: Any, table: Any, text: Any, index: Any, target: Any, at: Any) -> Any:
-    """Write ``table[byte & 127]`` for each of the 64 bytes at `index` to the 64 bytes of `target` at `at`."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, 64)
-
-        def pointer(array: int, index: Any) -> Any:
-            which = signature(sig.return_type, sig.args[array], types.int64)
-            return pointer_to(context, builder, which, [arguments[array], index], kind)
-
-        lower = builder.load(pointer(0, ir.Constant(_I64, 0)), align=1)
-        upper = builder.load(pointer(0, ir.Constant(_I64, 64)), align=1)
-        data = builder.load(pointer(1, arguments[2]), align=1)
-        found = _call(builder, "llvm.x86.avx512.vpermi2var.qi.512", kind, [lower, data, upper])
-        builder.store(found, pointer(3, arguments[4]), align=1)
-        return context.get_dummy_value()
-
-    return types.void(table, text, types.int64, target, types.int64), generate
-
-
-@intrinsic
-def fill64(typing_context: Any, target: Any, at: Any, byte: Any, mask: Any) -> Any:
-    """Write a byte to those of the 64 places from `at` on that are bits of a mask."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, 64)
-        lane = builder.insert_element(ir.Constant(kind, ir.Undefined), arguments[2], ir.Constant(_I32, 0))
-        everywhere = ir.Constant(ir.VectorType(_I32, 64), [0] * 64)
-        bytes_ = builder.shuffle_vector(lane, ir.Constant(kind, ir.Undefined), everywhere)
-        pointer = pointer_to(context, builder, sig, arguments[:2], kind)
-        flags = builder.bitcast(arguments[3], ir.VectorType(_I1, 64))
-        given = [bytes_, pointer, ir.Constant(_I32, 1), flags]
-        _call(builder, "llvm.masked.store.v64i8.p0", ir.VoidType(), given)
-        return context.get_dummy_value()
-
-    return types.void(target, types.int64, types.uint8, types.uint64), generate
-
-
-@intrinsic
-def look_up64(typing_context: Any, table: Any, text: Any, index: Any, inside: Any) -> Any:
-    """Of the 64 bytes at `index` that are bits of a mask: ``table[byte]``, and a mask of those above 127.
-
-    Where a byte is above 127 or not inside, what is found is 0; the text need not reach there.
-    """
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, 64)
-        nothing = ir.Constant(kind, [0] * 64)
-        halves = []
-        for start in (0, 64):
-            given = [arguments[0], ir.Constant(_I64, start)]
-            pointer = pointer_to(context, builder, signature(sig.return_type, sig.args[0], types.int64), given, kind)
-            halves.append(builder.load(pointer, align=1))
-        text_sig = signature(sig.return_type, sig.args[1], sig.args[2])
-        pointer = pointer_to(context, builder, text_sig, arguments[1:3], kind)
-        flags = builder.bitcast(arguments[3], ir.VectorType(_I1, 64))
-        given = [pointer, ir.Constant(_I32, 1), flags, nothing]
-        data = _call(builder, "llvm.masked.load.v64i8.p0", kind, given)
-        found = _call(builder, "llvm.x86.avx512.vpermi2var.qi.512", kind, [halves[0], data, halves[1]])
-        high = builder.icmp_signed("<", data, nothing)
-        known = builder.and_(flags, builder.not_(high))
-        found = builder.bitcast(builder.select(known, found, nothing), _WORDS)
-        return context.make_tuple(builder, sig.return_type, [found, builder.bitcast(high, _I64)])
-
-    return types.Tuple((u64x8, types.uint64))(table, text, types.int64, types.uint64), generate
-
-
-@intrinsic
-def expand64(typing_context: Any, words: Any, bytes_: Any, mask: Any) -> Any:
-    """64 bytes with the first ones of an array in the places of the bits of `mask`, in order."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, 64)
-        which = signature(sig.return_type, sig.args[1], types.int64)
-        given = [arguments[1], ir.Constant(_I64, 0)]
-        further = builder.load(pointer_to(context, builder, which, given, kind), align=1)
-        flags = builder.bitcast(arguments[2], ir.VectorType(_I1, 64))
-        given = [further, builder.bitcast(arguments[0], kind), flags]
-        return builder.bitcast(_call(builder, "llvm.x86.avx512.mask.expand.v64i8", kind, given), _WORDS)
-
-    return u64x8(u64x8, bytes_, types.uint64), generate
-
-
-@intrinsic
-def compress64(typing_context: Any, words: Any, mask: Any) -> Any:
-    """Those of 64 bytes that are bits of `mask`, one after the other, and zeros after them."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, 64)
-        flags = builder.bitcast(arguments[1], ir.VectorType(_I1, 64))
-        given = [builder.bitcast(arguments[0], kind), ir.Constant(kind, [0] * 64), flags]
-        return builder.bitcast(_call(builder, "llvm.x86.avx512.mask.compress.v64i8", kind, given), _WORDS)
-
-    return u64x8(u64x8, types.uint64), generate
-
-
-@intrinsic
-def test64(typing_context: Any, words: Any) -> Any:
-    """For each of the eight bits of a byte, the lowest first, which of 64 bytes have it set."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, 64)
-        data, nothing = builder.bitcast(arguments[0], kind), ir.Constant(kind, [0] * 64)
-        masks = [
-            builder.bitcast(
-                builder.icmp_unsigned("!=", builder.and_(data, ir.Constant(kind, [1 << bit] * 64)), nothing), _I64
-            )
-            for bit in range(8)
-        ]
-        return context.make_tuple(builder, sig.return_type, masks)
-
-    return types.UniTuple(types.uint64, 8)(u64x8), generate
-
-
-@intrinsic
-def store_bytes8(typing_context: Any, array: Any, index: Any, words: Any) -> Any:
-    """Write the lowest bytes of eight words to an array of uint8."""
-
-    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, LANES)
-        pointer = pointer_to(context, builder, sig, arguments[:2], kind)
-        builder.store(builder.trunc(arguments[2], kind), pointer, align=1)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, u64x8), generate

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import inlined
-from dask_bpe.kernels.lanes import WIDE, set_positions
+from dask_bpe.kernels.bytes64 import set_positions
+from dask_bpe.kernels.lanes import WIDE
 from dask_bpe.kernels.simd import count_ones, count_trailing_zeros
 
 

@@ -18,11 +18,13 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import inlined, on_demand, step
-from dask_bpe.kernels.lanes import LANES, WIDE, bits, gather8, load8, set_positions, spread_bits
+from dask_bpe.kernels.bytes64 import classify64, match64
+from dask_bpe.kernels.lanes import WIDE
 from dask_bpe.kernels.positions import write_cuts
+from dask_bpe.kernels.rules import fill
 from dask_bpe.kernels.segments import SCANNER, scan_segments
-from dask_bpe.kernels.simd import bits64, classify64, count_ones, count_trailing_zeros
-from dask_bpe.kernels.utf8 import LETTER, NUMBER, OTHER, SPACE, class_at, decode_lanes, spread, spread_beyond
+from dask_bpe.kernels.simd import count_leading_zeros, count_trailing_zeros, spread_bits
+from dask_bpe.kernels.utf8 import LETTER, NUMBER, OTHER, SPACE, class_at, classes_by_lanes
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
@@ -92,35 +94,31 @@ def _fill_beyond_ascii(text, base, end, classes, high, masks, spill):
                     masks[3] |= _ONE << np.uint64(at)
 
 
+@inlined
+def _whole(leads, inner):
+    """The bytes of the characters that begin at some of the leads, within their block."""
+    return leads | fill(inner, leads << _ONE & inner)
+
+
 @step
-def _fill_wide(text, base, end, classes, high, masks, spill, places):
+def _fill_wide(text, base, end, classes, high, masks, spill, kinds, places):
     """`_fill_beyond_ascii` for a block with 72 bytes of its segment before it, eight characters at a time.
 
-    places : uint64[64], any contents. A byte of 0xC0 or more begins each character, and none is inside one.
+    kinds : uint8[64], places : uint64[64], any contents.
     """
-    leads = bits64(text, base, 64) & high
-    set_positions(places, 0, np.uint64(base), leads)
-    letters = numbers = spaces = valid = three = four = _NONE
-    for k in range(0, count_ones(leads), LANES):
-        points, lengths = decode_lanes(gather8(text, load8(places, k)))
-        kinds = gather8(classes, points) & np.uint64(0xFF)
-        shift = np.uint64(k)
-        letters |= bits(kinds == np.uint64(LETTER)) << shift
-        numbers |= bits(kinds == np.uint64(NUMBER)) << shift
-        spaces |= bits(kinds == np.uint64(SPACE)) << shift
-        valid |= bits(lengths > np.uint64(1)) << shift
-        three |= bits(lengths > np.uint64(2)) << shift
-        four |= bits(lengths > np.uint64(3)) << shift
-    three, four = spread_bits(three, leads), spread_bits(four, leads)
-    letters, numbers = spread_bits(letters, leads), spread_bits(numbers, leads)
-    spaces, valid = spread_bits(spaces, leads), spread_bits(valid, leads)
-    masks[0] |= spread(letters, three, four) | spill[0]
-    masks[1] |= spread(numbers, three, four) | spill[1]
-    masks[2] |= spread(spaces, three, four) | spill[2]
+    leads, _, inner, beyond = classes_by_lanes(text, base, high, classes, kinds, places)
+    last = _ONE << np.uint64(63 - count_leading_zeros(leads | _ONE))
+    letters = spread_bits(match64(kinds, 0, LETTER), leads)
+    numbers = spread_bits(match64(kinds, 0, NUMBER), leads)
+    spaces = spread_bits(match64(kinds, 0, SPACE), leads)
+    masks[0] |= _whole(letters, inner) | spill[0]
+    masks[1] |= _whole(numbers, inner) | spill[1]
+    masks[2] |= _whole(spaces, inner) | spill[2]
     masks[3] = _NONE
-    spill[0], spill[1] = spread_beyond(letters, three, four), spread_beyond(numbers, three, four)
-    spill[2], spill[3] = spread_beyond(spaces, three, four), spread_beyond(valid, three, four)
-    spill[4] = np.uint64(spill[3] != 0)
+    spill[0] = beyond if letters & last != 0 else _NONE
+    spill[1] = beyond if numbers & last != 0 else _NONE
+    spill[2] = beyond if spaces & last != 0 else _NONE
+    spill[3], spill[4] = beyond, np.uint64(beyond != 0)
     while spaces != 0:
         at = count_trailing_zeros(spaces)
         spaces &= spaces - _ONE
@@ -131,9 +129,9 @@ def _fill_wide(text, base, end, classes, high, masks, spill, places):
 
 
 @inlined
-def _fill(text, base, end, classes, high, masks, spill, places):
+def _fill(text, base, end, classes, high, masks, spill, kinds, places):
     if WIDE and base + 72 <= end:
-        _fill_wide(text, base, end, classes, high, masks, spill, places)
+        _fill_wide(text, base, end, classes, high, masks, spill, kinds, places)
     else:
         _fill_beyond_ascii(text, base, end, classes, high, masks, spill)
 
@@ -162,7 +160,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     beyond = False
     if high != 0:
         masks[0], masks[1], masks[2] = letters, numbers, spaces
-        _fill(text, base, end, classes, high, masks, spill, places)
+        _fill(text, base, end, classes, high, masks, spill, scratch, places)
         letters, numbers, spaces, inner = masks[0], masks[1], masks[2], masks[3]
         beyond = True
     while base < end:
@@ -177,7 +175,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
             beyond = next_high != 0 or spill[4] != 0
             if beyond:
                 masks[0], masks[1], masks[2] = next_letters, next_numbers, next_spaces
-                _fill(text, base + 64, end, classes, next_high, masks, spill, places)
+                _fill(text, base + 64, end, classes, next_high, masks, spill, scratch, places)
                 next_letters, next_numbers, next_spaces, inner = masks[0], masks[1], masks[2], masks[3]
             else:
                 inner = _NONE

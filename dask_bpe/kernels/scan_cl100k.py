@@ -17,12 +17,11 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import on_demand, step
-from dask_bpe.kernels.blocks import read_block
-from dask_bpe.kernels.lanes import spread_bits
+from dask_bpe.kernels.blocks import read_block, read_next
 from dask_bpe.kernels.positions import write_cuts
 from dask_bpe.kernels.rules import after_last_newline, contraction, every_third, fill
 from dask_bpe.kernels.segments import SCANNER, scan_segments
-from dask_bpe.kernels.simd import count_ones, count_trailing_zeros
+from dask_bpe.kernels.simd import count_ones, count_trailing_zeros, spread_bits
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE, _TWO = np.uint64(1), np.uint64(2)
@@ -49,18 +48,10 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     ahead = _NONE  # where a contraction ends in the next block
     base = begin
     masks, leads, spill = read_block(text, base, end, classes, _NONE, scratch, words)
-    letters, _, digits, spaces, tails, gaps, quotes, singles = masks
     while True:
-        more = base + 64 < end
-        next_leads = next_spill = next_letters = next_digits = next_tails = next_gaps = next_quotes = _NONE
-        next_singles, next_spaces = _NONE, _ONE
-        following = end
-        if more:
-            masks, next_leads, next_spill = read_block(text, base + 64, end, classes, spill, scratch, words)
-            more = next_leads != 0  # there may be no more than what a last character spills
-            if more:
-                next_letters, _, next_digits, next_spaces, next_tails, next_gaps, next_quotes, next_singles = masks
-                following = base + 64 + count_trailing_zeros(next_leads)
+        more, following, next_masks, next_leads, spill = read_next(text, base + 64, end, classes, spill, scratch, words)
+        letters, _, digits, spaces, tails, gaps, quotes, singles = masks
+        next_letters, _, _, next_spaces, _, _, _, _ = next_masks
         size = count_ones(leads)
         top = np.uint64(size - 1)
         valid = _ALL >> np.uint64(64 - size)
@@ -106,8 +97,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
         old_leader = (letters | blank | free) >> top
         old_kept = kept >> top
         old_digits, old_thirds = digits >> (top - _ONE), thirds >> (top - _TWO)
-        letters, digits, spaces, tails = next_letters, next_digits, next_spaces, next_tails
-        gaps, quotes, singles, leads, spill = next_gaps, next_quotes, next_singles, next_leads, next_spill
+        masks, leads = next_masks, next_leads
         base += 64
 
 

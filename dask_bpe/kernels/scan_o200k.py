@@ -25,8 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import inlined, on_demand, step
-from dask_bpe.kernels.blocks import LOWER, MARK, UPPER, read_block
-from dask_bpe.kernels.lanes import spread_bits
+from dask_bpe.kernels.blocks import LOWER, MARK, UPPER, read_block, read_next
 from dask_bpe.kernels.positions import write_cuts
 from dask_bpe.kernels.rules import (
     after_last_newline,
@@ -38,7 +37,7 @@ from dask_bpe.kernels.rules import (
     without_last,
 )  # fmt: skip
 from dask_bpe.kernels.segments import SCANNER, scan_segments
-from dask_bpe.kernels.simd import count_ones, count_trailing_zeros
+from dask_bpe.kernels.simd import count_ones, count_trailing_zeros, spread_bits
 from dask_bpe.kernels.utf8 import class_at
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -120,19 +119,10 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
     consumed = _NONE
     base = begin
     masks, leads, spill = read_block(text, base, end, classes, _NONE, scratch, words)
-    lower, upper, digits, spaces, tails, gaps, quotes, marks = masks
     while True:
-        more = base + 64 < end
-        next_leads = next_spill = next_lower = next_upper = next_digits = next_tails = next_gaps = _NONE
-        next_quotes = next_marks = _NONE
-        next_spaces = _ONE
-        following = end
-        if more:
-            masks, next_leads, next_spill = read_block(text, base + 64, end, classes, spill, scratch, words)
-            more = next_leads != 0  # there may be no more than what a last character spills
-            if more:
-                next_lower, next_upper, next_digits, next_spaces, next_tails, next_gaps, next_quotes, next_marks = masks
-                following = base + 64 + count_trailing_zeros(next_leads)
+        more, following, next_masks, next_leads, spill = read_next(text, base + 64, end, classes, spill, scratch, words)
+        lower, upper, digits, spaces, tails, gaps, quotes, marks = masks
+        next_lower, next_upper, _, next_spaces, _, _, _, _ = next_masks
         size = count_ones(leads)
         top = np.uint64(size - 1)
         valid = _ALL >> np.uint64(64 - size)
@@ -192,8 +182,7 @@ def _scan_segment(text, begin, end, classes, scratch, words, spans, found):
         old_lower, old_fallen, old_both = only_lower >> top, fallen >> top, (both & ~fallen) >> top
         old_digits, old_thirds = digits >> (top - _ONE), thirds >> (top - _TWO)
         consumed = beyond
-        lower, upper, digits, spaces, tails = next_lower, next_upper, next_digits, next_spaces, next_tails
-        gaps, quotes, marks, leads, spill = next_gaps, next_quotes, next_marks, next_leads, next_spill
+        masks, leads = next_masks, next_leads
         base += 64
 
 

@@ -1,7 +1,6 @@
-"""Machine words and vectors that numba has no names for: unaligned loads, bit counts, byte masks, prefetch.
+"""What numba has no names for: unaligned loads and stores of words, bit counts, prefetch.
 
-Each is a few lines of LLVM IR on portable vector types; LLVM chooses AVX2, AVX-512 or NEON. None checks
-bounds: the caller proves that ``array[index:index + width]`` exists.
+Each is a few lines of LLVM IR. None checks bounds: the caller proves that ``array[index:index + width]`` exists.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from numba import types
 from numba.extending import intrinsic
 
 _U8, _U64 = ir.IntType(8), ir.IntType(64)
-_BYTES64 = ir.VectorType(_U8, 64)
 
 
 def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, to: Any) -> Any:
@@ -22,17 +20,11 @@ def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, to: A
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), to.as_pointer())
 
 
-def _splat(byte: int) -> Any:
-    return ir.Constant(_BYTES64, [byte] * 64)
-
-
-def _to_mask(builder: Any, flags: Any) -> Any:
-    return builder.bitcast(flags, _U64)
-
-
-def _in_range(builder: Any, data: Any, first: int, last: int) -> Any:
-    """Lanes whose byte lies in first..last: one subtraction, one unsigned comparison."""
-    return builder.icmp_unsigned("<=", builder.sub(data, _splat(first)), _splat(last - first))
+def call_llvm(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    """Call a function that LLVM knows."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, arguments)
 
 
 @intrinsic
@@ -88,58 +80,6 @@ def copy_bytes(typing_context: Any, source: Any, at: Any, target: Any, to: Any, 
 
 
 @intrinsic
-def classify64(typing_context: Any, array: Any, index: Any) -> Any:
-    """Masks of the 64 bytes at `index`, bit i for byte i.
-
-    In this order: ASCII letters, digits, white space, the space, the apostrophe, bytes above 127.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = builder.load(pointer_to(context, builder, signature, arguments, _BYTES64), align=1)
-        letters = _in_range(builder, builder.or_(data, _splat(0x20)), ord("a"), ord("z"))
-        digits = _in_range(builder, data, ord("0"), ord("9"))
-        blanks = builder.icmp_unsigned("==", data, _splat(0x20))
-        spaces = builder.or_(blanks, _in_range(builder, data, 9, 13))
-        quotes = builder.icmp_unsigned("==", data, _splat(0x27))
-        high = builder.icmp_signed("<", data, _splat(0))
-        masks = [_to_mask(builder, m) for m in (letters, digits, spaces, blanks, quotes, high)]
-        return context.make_tuple(builder, signature.return_type, masks)
-
-    return types.UniTuple(types.uint64, 6)(array, types.int64), generate
-
-
-@intrinsic
-def match64(typing_context: Any, array: Any, index: Any, byte: Any) -> Any:
-    """Mask of the 64 bytes at `index` that equal `byte`."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = builder.load(pointer_to(context, builder, signature, arguments, _BYTES64), align=1)
-        lanes = builder.insert_element(
-            ir.Constant(_BYTES64, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
-        )
-        wanted = builder.shuffle_vector(
-            lanes,
-            ir.Constant(_BYTES64, ir.Undefined),
-            ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64),
-        )
-        return _to_mask(builder, builder.icmp_unsigned("==", data, wanted))
-
-    return types.uint64(array, types.int64, types.uint8), generate
-
-
-@intrinsic
-def bits64(typing_context: Any, array: Any, index: Any, bits: Any) -> Any:
-    """Mask of the 64 bytes at `index` in which one of `bits`, a literal, is set."""
-    wanted = bits.literal_value if isinstance(bits, types.IntegerLiteral) else 0
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = builder.load(pointer_to(context, builder, signature, arguments, _BYTES64), align=1)
-        return _to_mask(builder, builder.icmp_unsigned("!=", builder.and_(data, _splat(wanted)), _splat(0)))
-
-    return None if not wanted else (types.uint64(array, types.int64, bits), generate)
-
-
-@intrinsic
 def count_trailing_zeros(typing_context: Any, word: Any) -> Any:
     """Index of the lowest set bit of a uint64 that is not 0."""
 
@@ -184,3 +124,13 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+@intrinsic
+def spread_bits(typing_context: Any, word: Any, mask: Any) -> Any:
+    """The lowest bits of `word`, one after the other, in the places of the bits of `mask`."""
+
+    def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        return call_llvm(builder, "llvm.x86.bmi.pdep.64", _U64, arguments)
+
+    return types.uint64(types.uint64, types.uint64), generate

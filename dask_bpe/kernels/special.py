@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import i64, i64m, i64s, kernel, step, text_type, u8s
-from dask_bpe.kernels.simd import count_trailing_zeros, match64
+from dask_bpe.kernels.bytes64 import match64
+from dask_bpe.kernels.simd import count_trailing_zeros
 
 
 @step

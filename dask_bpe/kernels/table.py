@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import i64, inlined, kernel, none, step, u64s
-from dask_bpe.kernels.lanes import byte_swap, gather8, minimum, splat
+from dask_bpe.kernels.lanes import byte_swap
 from dask_bpe.kernels.simd import load_u64
 
 WIDTH = 4
@@ -67,17 +67,6 @@ def pack(text, start, length):
     else:
         low, high = _pack_at_end(text, start, length)
     return low, high | np.uint64(length) << TOP
-
-
-@inlined
-def pack_lanes(text, start, length):
-    """`pack` of eight strings; those of more than 15 bytes get some words. 16 bytes from each start exist."""
-    most = minimum(length, np.uint64(SHORT))
-    of_low = minimum(most, np.uint64(8))
-    low = gather8(text, start) & (splat(_ALL) >> (splat(np.uint64(64)) - (of_low << np.uint64(3))))
-    rest = (most - of_low) << np.uint64(3)
-    high = gather8(text, start + np.uint64(8)) & (splat(_ALL >> np.uint64(1)) >> (splat(np.uint64(63)) - rest))
-    return low, high | most << TOP
 
 
 @step

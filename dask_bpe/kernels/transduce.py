@@ -38,22 +38,12 @@ from dask_bpe.kernels._jit import (
     u8s,
     u64s,
 )
-from dask_bpe.kernels.lanes import (
-    LANES,
-    WIDE,
-    bits,
-    fill64,
-    gather8,
-    load8,
-    map64,
-    set_positions,
-    spread_bits,
-    store8,
-)  # fmt: skip
+from dask_bpe.kernels.bytes64 import bits64, expand64, fill64, look_up64, store64
+from dask_bpe.kernels.lanes import WIDE
 from dask_bpe.kernels.marks import AGAIN, BEGINS, DEAD, DROPPED, ENLARGE, PADDING, REFUSES
 from dask_bpe.kernels.positions import write_cuts
-from dask_bpe.kernels.simd import bits64, count_leading_zeros, count_ones, count_trailing_zeros
-from dask_bpe.kernels.utf8 import code_point, decode_lanes, spread, spread_beyond
+from dask_bpe.kernels.simd import count_leading_zeros, count_trailing_zeros
+from dask_bpe.kernels.utf8 import classes_by_lanes, code_point
 
 # Columns of `lanes`: where a lane is, where it ends, its row of the table, the last certain place it has passed,
 # marks that the end of the lane makes.
@@ -81,51 +71,37 @@ def _classify_character(text, at, text_end, classes, n_classes, inside, place, r
 
 
 @step
-def _classify_wide(text, base, high, classes, n_classes, inside, place, words):
-    """The characters beyond ASCII of 64 bytes, of which `high` are the bytes of, eight at a time.
+def _classify_wide(text, base, byte_classes, classes, n_classes, inside, place, places):
+    """The classes of 64 bytes and more at once.
 
-    words : uint64[72], any contents. Returns how many of the 64 bytes are done: a character that goes on behind them
+    places : uint64[64], any contents. Returns how many of the 64 bytes are done: a character that goes on behind them
     is left; 0 if there is something that is no character.
     """
-    leads = bits64(text, base, 64) & high
-    set_positions(words, LANES, np.uint64(0), leads)
-    valid = three = four = np.uint64(0)
-    n_leads = count_ones(leads)
-    for k in range(0, n_leads, LANES):
-        at = load8(words, LANES + k)
-        points, lengths = decode_lanes(gather8(text, at + np.uint64(base)))
-        store8(words, 0, gather8(classes, points))
-        for i in range(min(LANES, n_leads - k)):
-            inside[np.uint64(place) + words[LANES + k + i]] = np.uint8(words[i])
-        valid |= bits(lengths > np.uint64(1)) << np.uint64(k)
-        three |= bits(lengths > np.uint64(2)) << np.uint64(k)
-        four |= bits(lengths > np.uint64(3)) << np.uint64(k)
-    valid, three, four = spread_bits(valid, leads), spread_bits(three, leads), spread_bits(four, leads)
-    whole = spread(valid, three, four)
-    if high & ~whole != 0:
-        return np.int64(0)
-    fill64(inside, place, np.uint8(n_classes + 1), whole & ~leads)
-    if spread_beyond(valid, three, four) == 0:
-        return np.int64(64)
-    return np.int64(63) - count_leading_zeros(leads)
+    found, high = look_up64(byte_classes, text, base, ~np.uint64(0))
+    done, inner = np.int64(64), np.uint64(0)
+    if high != 0:
+        kinds = inside[place:]
+        leads, valid, inner, beyond = classes_by_lanes(text, base, high, classes, kinds, places)
+        if high & ~(valid | inner) != 0:
+            return np.int64(0)
+        found = expand64(found, kinds, leads)
+        if beyond != 0:
+            done = 63 - count_leading_zeros(leads)
+    store64(inside, place, found)
+    fill64(inside, place, np.uint8(n_classes + 1), inner)
+    return done
 
 
 @step
-def _classify(text, begin, end, text_end, byte_classes, classes, n_classes, inside, words):
+def _classify(text, begin, end, text_end, byte_classes, classes, n_classes, inside, places):
     """Write the classes of the bytes of ``text[begin:end]``, ``n_classes + 1`` for those inside a character."""
     base = begin
     while base + 64 <= end:
-        high = bits64(text, base, 128)
         done = np.int64(0)
         if WIDE and base + 72 <= text_end:
-            map64(byte_classes, text, base, inside, base - begin)
-            done = np.int64(64)
-            if high != 0:
-                done = _classify_wide(text, base, high, classes, n_classes, inside, base - begin, words)
+            done = _classify_wide(text, base, byte_classes, classes, n_classes, inside, base - begin, places)
         if done == 0:
-            done = _classify_block(
-                text, base, high, text_end, byte_classes, classes, n_classes, inside, base - begin, end
-            )
+            done = _classify_block(text, base, text_end, byte_classes, classes, n_classes, inside, base - begin, end)
         base += done
     while base < end:
         if text[base] < 128:
@@ -137,9 +113,9 @@ def _classify(text, begin, end, text_end, byte_classes, classes, n_classes, insi
 
 
 @step
-def _classify_block(text, base, high, text_end, byte_classes, classes, n_classes, inside, begin, end):
+def _classify_block(text, base, text_end, byte_classes, classes, n_classes, inside, begin, end):
     """The classes of 64 bytes and of what goes on behind them; returns how many bytes that are."""
-    here, place = np.uint64(base), np.uint64(begin)
+    here, place, high = np.uint64(base), np.uint64(begin), bits64(text, base, 128)
     for k in range(64):
         inside[place + np.uint64(k)] = byte_classes[text[here + np.uint64(k)]]
     while high != 0:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import inlined, step
-from dask_bpe.kernels.lanes import choose
+from dask_bpe.kernels.bytes64 import bits64, set_positions
+from dask_bpe.kernels.lanes import LANES, bits, choose, gather8, load8, store_bytes8
+from dask_bpe.kernels.simd import count_ones, spread_bits
 
 # Class of a code point in the table `classes` (uint8[0x110000]); what is none of them is OTHER.
 OTHER, LETTER, NUMBER, SPACE = 0, 1, 2, 3
@@ -86,13 +88,26 @@ def class_at(text, index, end, classes):
 
 
 @inlined
-def spread(leads, three, four):
-    """Bits of all bytes of characters within a block of 64: those of their first bytes, of which `three` are of three
-    bytes or more and `four` of four."""
-    return leads | leads << np.uint64(1) | (leads & three) << np.uint64(2) | (leads & four) << np.uint64(3)
+def classes_by_lanes(text, base, high, classes, kinds, places):
+    """The classes of the characters beyond ASCII that begin in a block of 64 bytes, eight at a time.
 
-
-@inlined
-def spread_beyond(leads, three, four):
-    """Their bits in the next block."""
-    return leads >> np.uint64(63) | (leads & three) >> np.uint64(62) | (leads & four) >> np.uint64(61)
+    high : the bytes above 127 among ``text[base:base + 64]``; 72 bytes of the text are there. kinds : uint8[64],
+    written: their classes, in order; of a byte of 0xC0 or more with which no valid character begins, the class of NUL.
+    places : uint64[64], any contents.
+    Returns masks: the bytes of 0xC0 or more; those with which a valid character begins; its further bytes; and those of
+    the next block that belong to the last of them.
+    """
+    leads = bits64(text, base, 64) & high  # one of them begins each character, and none is inside one
+    set_positions(places, 0, np.uint64(base), leads)
+    valid = three = four = np.uint64(0)
+    for k in range(0, count_ones(leads), LANES):
+        points, lengths = decode_lanes(gather8(text, load8(places, k)))
+        store_bytes8(kinds, k, gather8(classes, points))
+        shift = np.uint64(k)
+        valid |= bits(lengths > np.uint64(1)) << shift
+        three |= bits(lengths > np.uint64(2)) << shift
+        four |= bits(lengths > np.uint64(3)) << shift
+    valid, three, four = spread_bits(valid, leads), spread_bits(three, leads), spread_bits(four, leads)
+    inner = valid << np.uint64(1) | three << np.uint64(2) | four << np.uint64(3)
+    beyond = valid >> np.uint64(63) | three >> np.uint64(62) | four >> np.uint64(61)
+    return leads, valid, inner, beyond

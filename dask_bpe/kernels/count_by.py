@@ -1,6 +1,10 @@
 """What the kernels take that cut by a vector scanner and count, without a step of Python in between.
 
 Each scanner has a kernel of its own in a module of its own (`count_gpt2` and the like): only what is used is compiled.
+
+The loops of these modules are alike but for the scanner. It cannot be given to one loop: what a closure holds is
+another object in every process, for which numba finds nothing in its cache; a step given as an argument is called by
+its address.
 """
 
 from __future__ import annotations

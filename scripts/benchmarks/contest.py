@@ -178,12 +178,12 @@ class Bench:
             self._chained[megabytes] = text
         return self._chained[megabytes]
 
-    def slow(self, contestants: Iterable[str], text: Text, **common: Any) -> list[Entry]:
+    def slow(self, contestants: Iterable[str], text: Text, megabytes: float, **common: Any) -> list[Entry]:
         """Entries of slow peers: one call each, of a prefix of the text, on which ours works too, to be compared with.
 
         Their speed is compared with ours on the whole text: our fixed costs would count for more on a short one.
         """
-        prefix = self.prefix(text, self.options.slow_megabytes)
+        prefix = self.prefix(text, megabytes)
         if prefix is text:
             return [Entry(name, text, runs=0, **common) for name in contestants]
         check = Entry(OURS, prefix, name=PREFIX, runs=0, same_as=None, against=None, **common)

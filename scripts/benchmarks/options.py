@@ -52,6 +52,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--large-megabytes", type=float, default=1000, help="of all texts, for memory and scaling (1000)")
     add("--growth-megabytes", nargs="+", type=float, default=[100, 300, 1000, 3000], metavar="MB")
     add("--whole-megabytes", type=float, default=20, help="for training without pre-tokenization (20)")
+    add("--whole-slow-megabytes", type=float, default=2, help="of that for HF tokenizers (2)")
     add("--pathological-megabytes", type=float, default=10, help="of each pathological text (10)")
     add("--vocab-size", type=int, default=32_000, help="ids to train (32000)")
     add("--whole-vocab-size", type=int, default=4000, help="the same without pre-tokenization (4000)")
@@ -69,7 +70,7 @@ def _make_quick(options: argparse.Namespace) -> None:
     options.texts, options.vocabs = options.texts[:1], options.vocabs[:1]
     options.runs = options.large_runs = 1
     options.megabytes = min(options.megabytes, 5)
-    options.slow_megabytes = options.whole_megabytes = options.pathological_megabytes = 1
+    options.slow_megabytes = options.whole_megabytes = options.whole_slow_megabytes = options.pathological_megabytes = 1
     options.large_megabytes = 40
     options.growth_megabytes = [10, 30]
     options.vocab_size = min(options.vocab_size, 8000)

@@ -94,7 +94,8 @@ def measure(bench: Bench) -> Iterator[Contest]:
     for text in bench.texts:
         for vocabulary in bench.vocabularies:
             entries = [Entry(name, text, vocabulary) for name in (OURS, "gigatoken")]
-            entries += [*bench.slow(SLOW, text, vocabulary=vocabulary), *yardsticks.entries(text)]
+            entries += bench.slow(SLOW, text, bench.options.slow_megabytes, vocabulary=vocabulary)
+            entries += yardsticks.entries(text)
             yield bench.contest("encode", {"text": text.name, "vocabulary": vocabulary.name}, entries)
 
 

@@ -5,6 +5,7 @@
     ├── ParameterError    an argument (also a ValueError)
     │   └── PatternError  a split pattern: unknown name, invalid regular expression
     ├── OutputError       the place to write to: not empty, not writable
+    ├── IncompleteError   parts of a job that failed for good; the rest is done
     ├── VocabularyError   a vocabulary or count file: damaged, inconsistent
     ├── ShardError        token shards or their manifest: damaged, incomplete
     └── ClusterError      the Dask cluster: unreachable, without workers
@@ -28,6 +29,10 @@ class InputError(BpeError):
     """The text to train on or to encode cannot be used."""
 
 
+class CorruptError(InputError):
+    """Compressed data is damaged or cut short; everything before the damage could be read."""
+
+
 class ParameterError(BpeError, ValueError):
     """An argument has a value that cannot work."""
 
@@ -42,6 +47,12 @@ class PatternWarning(UserWarning):
 
 class OutputError(BpeError):
     """The output cannot be written where it was asked for."""
+
+
+class IncompleteError(BpeError):
+    """A part of the work could not be done; the rest is, and stays."""
+
+    exit_code = 4
 
 
 class VocabularyError(BpeError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
@@ -353,6 +353,7 @@ class _Workspace:
             self._scratch = _make_scratch(2 * len(self._scratch.ids))
 
 
+@cache
 def _kernels(by: str) -> tuple[Any, Any]:
     """What keeps the arguments of the kernel for text that this scanner cuts, and the kernel."""
     module = import_module(f"dask_bpe.kernels.encode_{by}")

@@ -88,6 +88,10 @@ class RichProgress(View):
             if not self._tasks:
                 self._stop()
 
+    def say(self, fact: str) -> None:
+        """See `Progress.say`."""
+        self._console.print(fact, markup=False, highlight=False)
+
     def close(self) -> None:
         """See `View.close`."""
         with self._lock:
@@ -135,6 +139,11 @@ class PlainProgress(View):
                 now = time.monotonic()
                 done = format_amount(state.done, state.unit)
                 self._say(f"{stage}: {done} in {now - state.began:.1f} s, {state.rate(now)}")
+
+    def say(self, fact: str) -> None:
+        """See `Progress.say`."""
+        with self._lock:
+            self._say(fact)
 
     def _say(self, line: str) -> None:
         print(line, file=self._stream, flush=True)

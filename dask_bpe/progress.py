@@ -15,5 +15,8 @@ class Progress:
     def advance(self, stage: str, amount: int) -> None:
         """`amount` more units of the stage are done."""
 
+    def say(self, fact: str) -> None:
+        """Something worth a line, such as the memory that a stage will take."""
+
     def finish(self, stage: str) -> None:
         """The stage has ended, also when it did less than its total."""

@@ -36,7 +36,7 @@ def crossing(texts: Sequence[str], special: Sequence[str], pattern: str | None =
 
 
 def documents_of(texts: Sequence[str], tokenizer: Tokenizer, separator: str | None) -> list[list[int]]:
-    """The ids of every file, cut after each separator."""
+    """The ids of every file, cut after each separator; one is put where the file ends without it."""
     documents: list[list[int]] = []
     for text in texts:
         document: list[int] = []
@@ -45,7 +45,9 @@ def documents_of(texts: Sequence[str], tokenizer: Tokenizer, separator: str | No
             if separator is not None and i == tokenizer.special_tokens[separator]:
                 documents.append(document)
                 document = []
-        documents += [document] if document else []
+        if document:
+            mark = [] if separator is None else [tokenizer.special_tokens[separator]]
+            documents.append(document + mark)
     return documents
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 
 import dask_bpe
@@ -45,6 +46,27 @@ def refusal(folder: Path, kind: type[BpeError], *words: str | Path) -> Iterator[
     for word in words:
         assert str(word) in message
     assert listing(folder) == before
+
+
+@contextmanager
+def stopped(out: Path, kind: type[BpeError], *words: str | int) -> Iterator[None]:
+    """The block must raise `kind`, in one line with these words in it, and leave nothing but complete partitions."""
+    with pytest.raises(kind) as caught:
+        yield
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert str(word) in message
+    names = {path.name for path in out.iterdir()} if out.exists() else set()
+    assert "manifest.json" not in names
+    assert not [name for name in names if ".tmp-" in name or name == "job.lock"]
+    for name in names:
+        if name.startswith("part-") and name.endswith(".json"):
+            record = json.loads((out / name).read_bytes())
+            for shard in record["shards"]:
+                assert {file: size for file, size, _ in shard["files"]}.items() <= {
+                    path.name: path.stat().st_size for path in out.iterdir()
+                }.items()
 
 
 def train_file(source: Any, **options: Any) -> Any:
@@ -172,9 +194,15 @@ def test_invalid_utf8_under_strict(
     path = tmp_path / "broken.txt"
     path.write_bytes(data)
     with refusal(tmp_path, InputError, "broken.txt", at):
+        dask_bpe.train(path, 300, errors="strict", on_error="raise", block_bytes=block_bytes)
+    with refusal(tmp_path, InputError, "none of the 1 documents"):
         dask_bpe.train(path, 300, errors="strict", block_bytes=block_bytes)
-    with refusal(tmp_path, InputError, "broken.txt", at):
+    with refusal(tmp_path, InputError, "nothing to encode", 1, "cannot be read"):
         dask_bpe.encode_corpus(path, tokenizer, tmp_path / "out", errors="strict", block_bytes=block_bytes)
+    with stopped(tmp_path / "out", InputError, "broken.txt", at):
+        dask_bpe.encode_corpus(
+            path, tokenizer, tmp_path / "out", errors="strict", on_error="raise", block_bytes=block_bytes
+        )
 
 
 def test_invalid_utf8_in_a_later_document(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -183,9 +211,14 @@ def test_invalid_utf8_in_a_later_document(tokenizer: Tokenizer, tmp_path: Path) 
     (tmp_path / "other.txt").write_bytes(good + b"\xc3(" + good)
     sources = [tmp_path / "good.txt", tmp_path / "other.txt"]
     with refusal(tmp_path, InputError, "other.txt", len(good)):
-        dask_bpe.count_pretokens(sources, special_tokens=[ENDOFTEXT], errors="strict", block_bytes=50)
-    with refusal(tmp_path, InputError, "other.txt", len(good)):
-        dask_bpe.encode_corpus(sources, tokenizer, tmp_path / "out", errors="strict", block_bytes=50)
+        dask_bpe.count_pretokens(sources, special_tokens=[ENDOFTEXT], errors="strict", on_error="raise", block_bytes=50)
+    counts = dask_bpe.count_pretokens(sources, special_tokens=[ENDOFTEXT], errors="strict", block_bytes=50)
+    assert (counts.n_documents, counts.n_quarantined) == (299, 1)
+    options: dict[str, Any] = {"errors": "strict", "on_error": "raise"}
+    with stopped(tmp_path / "out", InputError, "other.txt", len(good)):
+        dask_bpe.encode_corpus(sources, tokenizer, tmp_path / "out", block_bytes=50, **options)
+    with refusal(tmp_path, InputError, "other.txt", len(good)), dask.config.set(scheduler="synchronous"):
+        dask_bpe.encode_corpus(sources[1:], tokenizer, tmp_path / "nothing done", block_bytes=1 << 20, **options)
     assert dask_bpe.count_pretokens(sources[:1], special_tokens=[ENDOFTEXT], errors="strict").n_invalid == 0
 
 
@@ -219,7 +252,13 @@ def test_a_vocabulary_file_that_cannot_be_written(tokenizer: Tokenizer, tmp_path
         {"dtype": "float32"},
         {"separator": "<|other|>"},
         {"errors": "ignore"},
+        {"on_error": "ignore"},
         {"block_bytes": 0},
+        {"shard_tokens": 0},
+        {"max_bad": -1},
+        {"memory_per_worker": 0},
+        {"begin_of_document": "<|other|>"},
+        {"special_tokens_in_text": "skip"},
     ],
     ids=str,
 )
@@ -229,12 +268,18 @@ def test_encoding_that_cannot_work(options: dict[str, Any], text: Path, tokenize
 
 
 def test_a_failure_half_way_leaves_no_final_output(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """The error of one partition ends the job; what has a final name would be taken for complete."""
+    """The error of one partition ends the job; the folder is not taken for complete, and what is in it can be used."""
     path = tmp_path / "broken.txt"
     path.write_bytes(f"fine{ENDOFTEXT}".encode() * 50 + b"\xff")
     for fmt in ("bin", "parquet"):
+        options: dict[str, Any] = {"format": fmt, "errors": "strict", "on_error": "raise"}
+        with stopped(tmp_path / fmt, InputError, "broken.txt"), dask.config.set(scheduler="synchronous"):
+            dask_bpe.encode_corpus(path, tokenizer, tmp_path / fmt, block_bytes=20, **options)
+        assert list((tmp_path / fmt).glob("part-*.json"))
+        with refusal(tmp_path, ShardError, tmp_path / fmt, "not finished"):
+            dask_bpe.open_tokens(tmp_path / fmt)
         with refusal(tmp_path, InputError, "broken.txt"):
-            dask_bpe.encode_corpus(path, tokenizer, tmp_path / "out", format=fmt, errors="strict", block_bytes=20)
+            dask_bpe.encode_corpus(path, tokenizer, tmp_path / "out", block_bytes=1 << 20, **options)
 
 
 def damages(content: bytes) -> Iterator[tuple[str, bytes]]:

@@ -171,7 +171,7 @@ def test_contestants_take_turns_after_their_results_were_compared(
 
 
 def test_slow_peers_get_a_prefix_and_ours_works_on_it_too(bench: Bench) -> None:
-    check, slow = bench.slow(["tiktoken"], bench.texts[0])
+    check, slow = bench.slow(["tiktoken"], bench.texts[0], bench.options.slow_megabytes)
     assert check.text is slow.text
     assert (check.row_name, slow.same_as, slow.against) == ("dask_bpe on the prefix", check.row_name, "dask_bpe")
     assert slow.text is not None

@@ -51,6 +51,14 @@ def test_lines_say_what_was_done_when_a_stage_ends() -> None:
     assert merging.startswith("merging: 300 merges in ")
 
 
+def test_a_fact_is_a_line() -> None:
+    stream, console = io.StringIO(), screen()
+    for view in (PlainProgress(stream, interval=60), RichProgress(console), QuietProgress()):
+        view.say("merging takes about 3.1 GB of memory, of [16] GB")
+    assert stream.getvalue() == "merging takes about 3.1 GB of memory, of [16] GB\n"
+    assert "merging takes about 3.1 GB of memory, of [16] GB" in shown(console)
+
+
 def test_lines_come_at_most_once_an_interval() -> None:
     stream = io.StringIO()
     view = PlainProgress(stream, interval=3600)

@@ -151,4 +151,4 @@ def test_a_corpus_in_blocks(tmp_path: Path, rules: tuple[str, ...], steps: Seque
     tokenizer = Tokenizer(huggingface.build({"<s>": rules}, steps=steps)[1])
     dask_bpe.encode_corpus(tmp_path / "text.txt", tokenizer, tmp_path / "out", block_bytes=100)
     corpus = dask_bpe.open_tokens(tmp_path / "out")
-    assert corpus.tokens(0, corpus.n_tokens).tolist() == tokenizer.encode(text)
+    assert corpus.tokens(0, corpus.n_tokens).tolist() == [*tokenizer.encode(text), tokenizer.special_tokens["<s>"]]

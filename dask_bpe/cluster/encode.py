@@ -1,27 +1,38 @@
-"""Text to token shards: a bag of blocks, each encoded by a worker into one shard, then the manifest."""
+"""Text to token shards: a bag of partitions, each encoded by a worker, then the manifest."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import dask
 import dask.bag as db
-import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.cluster import blocks, schedule
-from dask_bpe.cluster.blocks import Block, Content, Errors, Reading
-from dask_bpe.cluster.count import Source, as_documents, as_paths
-from dask_bpe.encoder import NOTHING, SLICE_BYTES, Encoder, slices
-from dask_bpe.errors import InputError, ParameterError
-from dask_bpe.io.manifest import Manifest, clear_output, clear_temporary, prepare_output
-from dask_bpe.io.shards import Shard, Span, open_writer, writer_class
+from dask_bpe.cluster import contents, schedule
+from dask_bpe.cluster.contents import Errors, OnError, describe
+from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths
+from dask_bpe.cluster.encode_partition import (
+    Done,
+    Encoding,
+    Failed,
+    Partition,
+    encode_partitions,
+    encode_texts,
+    keep_at_hand,
+    write_part,
+)
+from dask_bpe.cluster.encode_plan import block_size, check_unchanged, partitions_of, pieces_of, reading_of
+from dask_bpe.cluster.run import run
+from dask_bpe.errors import IncompleteError, InputError, OutputError, ParameterError, VocabularyError, whole_number
+from dask_bpe.io.inputs import InputFormat
+from dask_bpe.io.job import VOCABULARY, Job, JobFolder, Part, open_job
+from dask_bpe.io.manifest import Manifest
+from dask_bpe.io.shards import writer_class
 from dask_bpe.io.source import list_files
-from dask_bpe.pretokenize import SpecialTokens
 from dask_bpe.progress import Progress
 from dask_bpe.tokenizer import Tokenizer
 from dask_bpe.vocabulary import Vocabulary
@@ -29,7 +40,8 @@ from dask_bpe.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from distributed import Client
 
-    from dask_bpe.io.shards import ShardWriter
+# Tokens after which a shard ends: 128 MiB of uint16.
+SHARD_TOKENS = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -40,44 +52,26 @@ class EncodeReport:
     ----------
     path : the folder.
     n_bytes, n_documents, n_invalid : the text: bytes, documents, invalid UTF-8 sequences mended.
+    n_quarantined : documents, or rests of files, that could not be read; `quarantine.jsonl` lists them.
     n_tokens, max_id : tokens written, and the largest id among them.
     n_shards, dtype : shards, and the type of an id in them.
     seconds : from the listing of the source to the manifest.
     peak_memory : largest resident size of a process that took part, in bytes.
+    n_resumed : partitions that an earlier run had done.
     """
 
     path: str
     n_bytes: int
     n_documents: int
     n_invalid: int
+    n_quarantined: int
     n_tokens: int
     max_id: int
     n_shards: int
     dtype: str
     seconds: float
     peak_memory: int
-
-
-@dataclass(frozen=True)
-class _Output:
-    """Where and how the shards of a job are written."""
-
-    folder: str
-    format: str
-    dtype: str
-    separator: int | None
-    special_tokens_in_text: str
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What a task reports of its block."""
-
-    shard: Shard | None
-    n_bytes: int
-    n_documents: int
-    n_invalid: int
-    peak_memory: int
+    n_resumed: int = 0
 
 
 def encode_corpus(
@@ -88,92 +82,161 @@ def encode_corpus(
     *,
     dtype: npt.DTypeLike | None = None,
     separator: str | None = None,
+    end_of_document: bool = True,
+    begin_of_document: str | None = None,
+    shard_tokens: int = SHARD_TOKENS,
+    input_format: InputFormat | None = None,
     special_tokens_in_text: Literal["text", "encode"] = "text",
     errors: Errors = "replace",
+    on_error: OnError = "quarantine",
+    max_bad: int = 1000,
     block_bytes: int | None = None,
+    memory_per_worker: int | None = None,
+    overwrite: bool = False,
     client: Client | None = None,
     progress: Progress | None = None,
 ) -> EncodeReport:
-    """Encode a corpus into shards of token ids, with document bounds and a manifest.
+    """Encode a corpus into shards of token ids, with document bounds, the documents' origins and a manifest.
 
-    The shards hold, one after the other, the ids of the text: those that `Tokenizer.encode` gives for a whole
-    file, whatever the blocks. `open_tokens` reads them. A tokenizer with a normalizer cuts files at separators
-    only; one whose special tokens look at the text around them reads a file as a whole.
+    The shards hold, one after the other, the ids of the text: those that `Tokenizer.encode` gives for a whole document,
+    whatever the blocks, and the separator's id after each. `open_tokens` reads them. With a tokenizer that has a
+    normalizer, or when documents that are not UTF-8 are left out, text is cut at separators only: a task holds a whole
+    document then. A tokenizer whose special tokens look at the text around them reads a file as a whole.
+
+    A job that was interrupted is gone on with when it is asked for again: what is complete is not done again, and the
+    result is, byte for byte, what it would have been.
 
     Parameters
     ----------
-    source : a path, a folder, a glob, a URL, or a list of those: text files, in which special tokens are special
-        tokens. Or a `dask.bag.Bag` of str, or any other iterable of str: a document each; the separator, if there
-        is one, is put after every document.
+    source : a path, a folder, a glob, a URL, or a list of those: plain text, in which special tokens are special
+        tokens and the separator stands between documents; JSONL, Parquet, Arrow, WARC, which hold documents; each of
+        them plain or compressed. Or a `dask.bag.Bag` of str, a column of a Dask data frame, or any other iterable
+        of str: a document each.
     tokenizer : what encodes.
-    out : a folder that is empty or does not exist.
-    format : "bin" (uint16 or uint32 without a header, and an index) or "parquet".
+    out : a folder that is empty, does not exist, or holds the same job.
+    format : "bin" (uint16 or uint32 without a header, an index, the origins of the documents) or "parquet".
     dtype : "uint16" or "uint32"; by default uint16 when every id of the vocabulary fits.
     separator : the special token that ends a document; by default "<|endoftext|>" if the tokenizer has it, else its
-        first special token, else none: then a file is a document.
-    special_tokens_in_text : what the text of a special token is in a document of a bag or an iterable. "text": text, so
-        that no document can forge the end of another one. "encode": the special token, as in `Tokenizer.encode`; a
-        separator then ends a document wherever it stands. In files it always does: there it is the format.
-    errors, block_bytes, client : how the text is read, see `count_pretokens`.
+        first special token, else none: then a text file is a document.
+    end_of_document : put the separator's id after every document, also where a text file ends without it. False leaves
+        it out, also where it stands between documents of a text file.
+    begin_of_document : a special token whose id is put before every document.
+    shard_tokens : a shard ends with the document that gives it so many tokens.
+    input_format : which kind of files these are and where in them the text is; by default their names tell.
+    special_tokens_in_text : what the text of a special token is in a document of any source but text files. "text":
+        text, so that no document can forge the end of another one. "encode": the special token, as in
+        `Tokenizer.encode`; a separator then ends a document wherever it stands. In text files it always does: there it
+        is the format.
+    errors : about invalid UTF-8: "replace" (by U+FFFD), "skip", or "strict": the document cannot be read.
+    on_error : about documents that cannot be read: "quarantine" lists them in ``quarantine.jsonl`` and goes on, "raise"
+        stops. Partitions whose storage fails for good are treated alike: the others are done first.
+    max_bad : stop when more documents than this cannot be read.
+    block_bytes : text per task; by default chosen by the size of the corpus.
+    memory_per_worker : bytes that the block of a task may be a sixteenth of; by default the limit of the Dask worker.
+    overwrite : delete what another job has left in `out`.
+    client : the cluster to run on; by default the active one, else the threads of this process.
     progress : told of the bytes encoded, as stage "encoding".
 
     Raises
     ------
     InputError, OutputError, ParameterError, ClusterError
-        Nothing is left in `out` then.
+        What is complete stays in `out`; if nothing is, nothing stays.
+    IncompleteError
+        Some partitions could not be read. The same call again does only them.
     """
     began = time.perf_counter()
     if not isinstance(tokenizer, Tokenizer):
         raise ParameterError(f"tokenizer is of type {type(tokenizer).__name__}: a Tokenizer was expected")
     vocabulary = tokenizer.vocabulary
-    writer_class(format)
-    if special_tokens_in_text not in ("text", "encode"):
-        raise ParameterError(f"special_tokens_in_text is {special_tokens_in_text!r}: 'text' or 'encode' was expected")
-    output_dtype = _checked_dtype(dtype, vocabulary)
-    which = _separator_index(separator, vocabulary)
-    view = progress or Progress()
-    specials = tuple(vocabulary.special_tokens)
-    separators = frozenset() if which is None else frozenset({which})
+    which = _separator_of(separator, vocabulary)
+    how = input_format or InputFormat()
+    options = {
+        "format": format,
+        "dtype": _checked_dtype(dtype, vocabulary),
+        "separator": which,
+        "end_of_document": bool(end_of_document),
+        "begin_of_document": begin_of_document,
+        "shard_tokens": whole_number("shard_tokens", shard_tokens),
+        "input": vars(how),
+        "special_tokens_in_text": special_tokens_in_text,
+        "errors": errors,
+        "on_error": on_error,
+        "block_bytes": block_bytes,
+    }
+    _check(options, vocabulary)
+    collected = _Collected(whole_number("max_bad", max_bad, 0))
     client = schedule.active_client(client)
+    source = as_bag(source)
     paths = as_paths(source)
     files = [] if paths is None else list_files(paths)
     total = sum(file.size for file in files)
-    size = blocks.block_size(total, schedule.n_threads(client), block_bytes) if files else blocks.TEXTS_BYTES
-    rules = tuple(vocabulary.added_rules.items())
-    reading = Reading(vocabulary.cut_pattern, specials, separators, errors, size, rules)
-    separator_id = None if which is None else vocabulary.special_tokens[specials[which]]
-    documents = as_documents(source) if paths is None and not isinstance(source, db.Bag) else iter(())
-    folder, made = prepare_output(out)
-    target = _Output(folder, format, output_dtype, separator_id, special_tokens_in_text)
-    try:
-        with schedule.job("encoding", total if files else None, "B", view, client) as job:
-            if paths is not None:
-                parts = _encode_files(blocks.divide(files, size), reading, vocabulary, target, job, client)
-            elif isinstance(source, db.Bag):
-                parts = _encode_bag(source, reading, vocabulary, target, job, client)
-            else:
-                parts = _encode_texts(documents, reading, vocabulary, target, job)
-        shards = tuple(part.shard for part in parts if part.shard is not None)
-        if not shards:
-            raise InputError("the source holds no text: there is nothing to encode")
-        options = {"separator": None if which is None else specials[which], "errors": errors}
-        manifest = Manifest(format, output_dtype, vocabulary.fingerprint(), len(vocabulary), options, shards)
-        clear_temporary(folder)  # of workers that died: their tasks were done again
-        manifest.write(folder)
-    except BaseException:
-        clear_output(folder, made=made)
-        raise
+    size = block_size(total, block_bytes, memory_per_worker, client)
+    asked = Job(vocabulary.fingerprint(), options, _name(source, paths), files, pieces_of(files, size, how), size)
+    reading_of(asked, vocabulary)  # refuses what no task could read by
+    documents = as_documents(source) if paths is None and not isinstance(source, db.Bag) else None
+    view = progress or Progress()
+    with (
+        open_job(out, asked, overwrite=overwrite) as (folder, planned, begun),
+        schedule.job("encoding", total if files else None, "B", view, client) as job,
+    ):
+        if begun and documents is not None:
+            if folder.done(0) is not None:
+                raise OutputError(f"{folder.path}: an iterable cannot be gone on with: overwrite what is there")
+            folder.clear()  # of what an interrupted run has left nothing is complete
+        _put_vocabulary(vocabulary, folder.file(VOCABULARY))
+        keep_at_hand(vocabulary)
+        encoding = _encoding(folder, planned, vocabulary, job)
+        if files:
+            _encode_files(partitions_of(planned), encoding, client, collected)
+        elif documents is not None:
+            _encode_documents(documents, encoding, collected)
+        else:
+            _encode_bag(source, encoding, client, collected)
+        parts = collected.parts()
+        check_unchanged(planned.files)
+        manifest = _manifest(parts, encoding, vocabulary, options)
+        folder.finish(manifest, (bad for part in parts for bad in part.bad))
     return EncodeReport(
-        path=folder,
-        n_bytes=sum(part.n_bytes for part in parts),
-        n_documents=sum(part.n_documents for part in parts),
-        n_invalid=sum(part.n_invalid for part in parts),
+        path=folder.path,
+        n_bytes=manifest.text["bytes"],
+        n_documents=manifest.text["documents"],
+        n_invalid=manifest.text["invalid"],
+        n_quarantined=manifest.text["quarantined"],
         n_tokens=manifest.tokens,
         max_id=manifest.max_id,
-        n_shards=len(shards),
-        dtype=output_dtype,
+        n_shards=len(manifest.shards),
+        dtype=manifest.dtype,
         seconds=time.perf_counter() - began,
-        peak_memory=max([schedule.peak_memory(), *(part.peak_memory for part in parts)]),
+        peak_memory=max(schedule.peak_memory(), collected.peak_memory),
+        n_resumed=collected.n_resumed,
+    )
+
+
+def _check(options: Mapping[str, Any], vocabulary: Vocabulary) -> None:
+    """Refuse what no task could work with. Raises ParameterError."""
+    writer_class(options["format"])
+    if options["special_tokens_in_text"] not in ("text", "encode"):
+        raise ParameterError(
+            f"special_tokens_in_text is {options['special_tokens_in_text']!r}: 'text' or 'encode' was expected"
+        )
+    if options["begin_of_document"] is not None:
+        _special_id("begin_of_document", options["begin_of_document"], vocabulary)
+
+
+def _encoding(folder: JobFolder, planned: Job, vocabulary: Vocabulary, job: str) -> Encoding:
+    """What the tasks are told."""
+    options, ids = planned.options, vocabulary.special_tokens
+    ends = options["end_of_document"] and options["separator"] is not None
+    return Encoding(
+        folder,
+        reading_of(planned, vocabulary),
+        vocabulary.fingerprint(),
+        options["format"],
+        options["dtype"],
+        ids[options["separator"]] if ends else None,
+        None if options["begin_of_document"] is None else ids[options["begin_of_document"]],
+        options["shard_tokens"],
+        job,
     )
 
 
@@ -184,170 +247,138 @@ def _checked_dtype(dtype: npt.DTypeLike | None, vocabulary: Vocabulary) -> str:
     return wanted.name
 
 
-def _separator_index(separator: str | None, vocabulary: Vocabulary) -> int | None:
-    specials = list(vocabulary.special_tokens)
+def _separator_of(separator: str | None, vocabulary: Vocabulary) -> str | None:
+    """The special token that ends a document, if there is one."""
     if separator is not None:
-        if separator not in specials:
-            raise ParameterError(f"separator {separator!r} is not a special token: those are {specials}")
-        return specials.index(separator)
-    if not specials:
-        return None
-    return specials.index("<|endoftext|>") if "<|endoftext|>" in specials else 0
+        _special_id("separator", separator, vocabulary)
+        return separator
+    specials = list(vocabulary.special_tokens)
+    return "<|endoftext|>" if "<|endoftext|>" in specials else next(iter(specials), None)
 
 
-def _encode_files(
-    parts: list[Block],
-    reading: Reading,
-    vocabulary: Vocabulary,
-    target: _Output,
-    job: str,
-    client: Client | None,
-) -> list[_Part]:
-    bag = db.from_sequence(parts, npartitions=len(parts))
-    return _compute(bag.map_partitions(_encode_blocks, **_shared(reading, vocabulary, target, job)), client)
+def _special_id(name: str, token: str, vocabulary: Vocabulary) -> int:
+    if token not in vocabulary.special_tokens:
+        raise ParameterError(f"{name} {token!r} is not a special token: those are {list(vocabulary.special_tokens)}")
+    return vocabulary.special_tokens[token]
 
 
-def _encode_bag(
-    bag: db.Bag, reading: Reading, vocabulary: Vocabulary, target: _Output, job: str, client: Client | None
-) -> list[_Part]:
-    numbers = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
-    encoded = bag.map_partitions(_encode_partition, numbers, **_shared(reading, vocabulary, target, job))
-    return _compute(encoded, client)
+def _put_vocabulary(vocabulary: Vocabulary, path: str) -> None:
+    """Write the vocabulary for the workers, unless an earlier run has. Raises OutputError."""
+    try:
+        if Vocabulary.load(path) == vocabulary:
+            return
+    except VocabularyError:
+        pass  # not there, or the earlier run was interrupted before it was
+    vocabulary.save(path)
 
 
-def _shared(reading: Reading, vocabulary: Vocabulary, target: _Output, job: str) -> dict[str, Any]:
-    """What all tasks need. The vocabulary is one key of the graph: it travels to a worker once, not per task."""
-    shared = dask.delayed(vocabulary, name=f"vocabulary-{vocabulary.fingerprint()}", traverse=False)
-    return {"reading": reading, "vocabulary": shared, "target": target, "job": job}
+def _name(source: Source, paths: Any) -> str:
+    """What a job that does not read files is known by."""
+    if paths is not None:
+        return ""
+    return f"the bag {source.name} of {source.npartitions} partitions" if isinstance(source, db.Bag) else "an iterable"
 
 
-def _compute(encoded: db.Bag, client: Client | None) -> list[_Part]:
-    return list(schedule.compute(encoded, client))
+class _Collected:
+    """What the tasks of a job have reported."""
+
+    def __init__(self, max_bad: int) -> None:
+        self._max_bad = max_bad
+        self._done: dict[int, Part] = {}
+        self._failed: dict[int, Failed] = {}
+        self._n_bad = 0
+        self.peak_memory = 0
+        self.n_resumed = 0
+
+    def add(self, outcome: Done | Failed) -> None:
+        """Take a report; one for a partition that is done already changes nothing. Raises InputError."""
+        if isinstance(outcome, Failed):
+            self._failed[outcome.index] = outcome
+            return
+        part = outcome.part
+        if part.index in self._done:
+            return
+        self._done[part.index] = part
+        self._failed.pop(part.index, None)
+        self.peak_memory = max(self.peak_memory, outcome.peak_memory)
+        self.n_resumed += outcome.resumed
+        self._n_bad += len(part.bad)
+        if self._n_bad > self._max_bad:
+            raise InputError(
+                f"{self._n_bad} documents cannot be read, more than max_bad={self._max_bad}; the last one:"
+                f" {describe(part.bad[-1])}. Mend them, or allow more; what is done stays done"
+            )
+
+    def parts(self) -> list[Part]:
+        """The records of all partitions in order. Raises IncompleteError when some have failed."""
+        if self._failed:
+            first = self._failed[min(self._failed)]
+            raise IncompleteError(
+                f"{len(self._failed)} of {len(self._failed) + len(self._done)} partitions could not be encoded; the"
+                f" first, number {first.index}: {first.reason}. The rest is done: the same call again does only these"
+            )
+        return [self._done[index] for index in sorted(self._done)]
 
 
-def _encode_texts(
-    texts: Iterable[str], reading: Reading, vocabulary: Vocabulary, target: _Output, job: str
-) -> list[_Part]:
-    contents = _text_contents(texts, reading, target, blocks.TEXTS_BYTES)
-    return [
-        _write_shard(_text_ids(content, reading, vocabulary, target), content, index, vocabulary, target, job, ())
-        for index, content in enumerate(contents)
-    ]
-
-
-def _text_contents(texts: Iterable[str], reading: Reading, target: _Output, size: int) -> Iterator[Content]:
-    """Documents given as texts; what separators within them end counts as documents too."""
-    encode = target.special_tokens_in_text == "encode"
-    specials = SpecialTokens(reading.special_tokens, dict(reading.rules)) if encode else None
-    for content in blocks.texts_to_contents(texts, specials, reading.errors, size):
-        yield replace(content, n_documents=int(_ends_document(content, reading).sum()))
-
-
-def _ends_document(content: Content, reading: Reading) -> npt.NDArray[np.bool_]:
-    """After which segments of texts a document ends."""
-    return np.isin(content.special, [-1, *reading.separators])
-
-
-def _encode_blocks(
-    parts: Iterable[Block], reading: Reading, vocabulary: Vocabulary, target: _Output, job: str
-) -> list[_Part]:
-    with schedule.task(job):
-        return [_encode_block(block, reading, vocabulary, target, job) for block in parts]
-
-
-def _encode_block(block: Block, reading: Reading, vocabulary: Vocabulary, target: _Output, job: str) -> _Part:
-    content = blocks.load(block, reading)
-    sources = (Span(block.path, content.start, content.stop),)
-    ids = _file_ids(content, reading, vocabulary)
-    part = _write_shard(ids, content, block.index, vocabulary, target, job, sources)
-    schedule.report(job, block.stop - block.start - len(content.text))
-    return part
-
-
-def _encode_partition(
-    texts: Iterable[str],
-    numbers: Iterable[int],
-    reading: Reading,
-    vocabulary: Vocabulary,
-    target: _Output,
-    job: str,
-) -> list[_Part]:
-    (number,) = numbers
-    documents = list(texts)
-    size = 1 << 62  # one content, one shard
-    with schedule.task(job):
-        return [
-            _write_shard(_text_ids(content, reading, vocabulary, target), content, number, vocabulary, target, job, ())
-            for content in _text_contents(documents, reading, target, size)
-        ]
-
-
-_Piece = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], int]
-
-
-def _write_shard(
-    pieces: Iterator[_Piece],
-    content: Content,
-    index: int,
-    vocabulary: Vocabulary,
-    target: _Output,
-    job: str,
-    sources: tuple[Span, ...],
-) -> _Part:
-    """Write pieces (ids, ends of documents among them, bytes of text) as one shard.
-
-    Not flushed to the disk: that held the thread for a quarter of the time and more. The rename is what protects
-    from a process that dies; after a power failure the sizes and checksums of the manifest tell.
-    """
-    writer: ShardWriter
-    with open_writer(
-        target.format,
-        target.folder,
-        index,
-        target.dtype,
-        sources=sources,
-        continues=content.continues,
-        fingerprint=vocabulary.fingerprint(),
-        durable=False,
-    ) as writer:
-        for ids, ends, n_bytes in pieces:
-            writer.write(ids, ends, source=content.where)
-            schedule.report(job, n_bytes)
-        shard = writer.close()
-    return _Part(
-        shard,
-        content.stop - content.start or len(content.text),
-        content.n_documents,
-        content.n_invalid,
-        schedule.peak_memory(),
+def _manifest(parts: Sequence[Part], encoding: Encoding, vocabulary: Vocabulary, options: dict[str, Any]) -> Manifest:
+    """What was written, checked against what was read. Raises InputError when it is nothing."""
+    shards = tuple(shard for part in parts for shard in part.shards)
+    bad = sum(len(part.bad) for part in parts)
+    if not shards:
+        raise InputError(
+            "the source holds no text: there is nothing to encode"
+            + (f"; {bad} documents cannot be read" if bad else "")
+        )
+    marks = {}
+    for name, index, count in (
+        ("end", encoding.end, sum(part.n_ends for part in parts)),
+        ("begin", encoding.begin, sum(part.n_begins for part in parts)),
+    ):
+        if index is not None:
+            marks[name] = {"text": vocabulary.tokens[index].decode(), "id": index, "count": count}
+    text = {
+        "bytes": sum(part.n_bytes for part in parts),
+        "documents": sum(part.n_documents for part in parts),
+        "invalid": sum(part.n_invalid for part in parts),
+        "quarantined": bad,
+    }
+    return Manifest(
+        encoding.format, encoding.dtype, encoding.fingerprint, len(vocabulary), options, shards, text, marks
     )
 
 
-def _file_ids(content: Content, reading: Reading, vocabulary: Vocabulary) -> Iterator[_Piece]:
-    """Ids of a block of a file: its segments, and the special tokens where they stand."""
-    encoder = Encoder.of(vocabulary)
-    special_ids = np.array(list(vocabulary.special_tokens.values()), np.uint32)
-    after = np.append(special_ids[content.special], NOTHING)
-    is_end = np.append(np.isin(content.special, list(reading.separators)), False)
-    out = np.empty(2 * SLICE_BYTES, np.uint32)
-    for first, last in slices(*content.segments):
-        segments = content.segments[:, first:last]
-        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1], after[first:last], out)
-        ends = offsets[1:][is_end[first:last]]
-        if last == len(after) and content.ends_document and len(ids) > (ends[-1] if len(ends) else 0):
-            ends = np.append(ends, len(ids))
-        yield ids, ends, int(segments[1, -1] - segments[0, 0])
+def _encode_files(
+    partitions: list[Partition], encoding: Encoding, client: Client | None, collected: _Collected
+) -> None:
+    # Those that take longest begin first: none of them is left to the end.
+    order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
+
+    def make(chosen: Sequence[Partition]) -> db.Bag:
+        bag = db.from_sequence(chosen, npartitions=len(chosen))
+        return bag.map_partitions(encode_partitions, encoding=_shared(encoding))
+
+    run(make, order, client, encoding.job, collected.add, lambda item, why: Failed(item.index, why))
 
 
-def _text_ids(content: Content, reading: Reading, vocabulary: Vocabulary, target: _Output) -> Iterator[_Piece]:
-    """Ids of documents that were given as texts, each ended by the separator if there is one."""
-    encoder = Encoder.of(vocabulary)
-    separator = NOTHING if target.separator is None else target.separator
-    # The last one is what index -1 finds.
-    after = np.array([*vocabulary.special_tokens.values(), separator], np.uint32)[content.special]
-    is_end = _ends_document(content, reading)
-    out = np.empty(2 * SLICE_BYTES, np.uint32)
-    for first, last in slices(*content.segments):
-        segments = content.segments[:, first:last]
-        ids, offsets = encoder.encode_segments(content.text, segments[0], segments[1], after[first:last], out)
-        yield ids, offsets[1:][is_end[first:last]], int(segments[1, -1] - segments[0, 0])
+def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collected: _Collected) -> None:
+    numbers = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
+    (encoded,) = dask.optimize(bag.map_partitions(encode_texts, numbers, encoding=_shared(encoding)))
+    run(
+        lambda _: encoded,
+        range(bag.npartitions),
+        client,
+        encoding.job,
+        collected.add,
+        lambda item, why: Failed(item, why),
+    )
+
+
+def _shared(encoding: Encoding) -> Any:
+    """What all tasks are told, as one key of the graph: it travels to a worker once, not per task."""
+    return dask.delayed(encoding, name=f"encoding-{encoding.folder.digest}-{encoding.job}", traverse=False)
+
+
+def _encode_documents(documents: Iterator[str], encoding: Encoding, collected: _Collected) -> None:
+    """An iterable is read here, and encoded as it comes: a shard for as much text as a block has."""
+    items = contents.texts_to_contents(documents, "documents", encoding.reading, contents.TEXTS_BYTES)
+    collected.add(Done(write_part(0, items, encoding), 0.0, 0))

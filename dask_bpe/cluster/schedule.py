@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
-import signal
 import sys
 import threading
+import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import dask
 from dask.system import CPU_COUNT
 
-from dask_bpe.errors import ClusterError, ParameterError
+from dask_bpe import __version__
+from dask_bpe.errors import ClusterError, IncompleteError, ParameterError, whole_number
 from dask_bpe.progress import Progress
 
 if TYPE_CHECKING:
     from distributed import Client
 
+_T = TypeVar("_T")
+
 _SECONDS_TO_CONNECT = 30
 # Progress of the jobs that this process started, by name. A task that runs in another process finds nothing
 # here and sends its news over the cluster.
-_JOBS: dict[str, Callable[[int], None]] = {}
+_JOBS: dict[str, Callable[[int | str], None]] = {}
 # What this process does for jobs of any process: how many of a job's tasks are running, and which jobs are over.
 _RUNNING: Counter[str] = Counter()
 _OVER: set[str] = set()
 _CHANGE = threading.Condition()
+# What tasks here have done and not yet said, and when something was said last.
+_UNSENT: Counter[str] = Counter()
+_SENT: dict[str, float] = {}
+_SECONDS_BETWEEN_REPORTS = 0.5
 
 
 class CancelledError(Exception):
@@ -39,10 +47,13 @@ class CancelledError(Exception):
 
 
 @contextmanager
-def connect(scheduler: str | None = None, workers: int | None = None) -> Iterator[Client | None]:
+def connect(
+    scheduler: str | None = None, workers: int | None = None, memory_per_worker: int | None = None
+) -> Iterator[Client | None]:
     """A client for an address or scheduler file, for an own cluster of `workers` processes, or None.
 
-    What is opened here is closed at the end.
+    What is opened here is closed at the end. The workers of an own cluster are ended by Dask when they need more than
+    `memory_per_worker` bytes; by default they share the memory of the machine.
 
     Raises
     ------
@@ -55,12 +66,18 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
     from distributed import Client, LocalCluster
 
     if scheduler is None:
+        logging.getLogger("tornado.application").addFilter(_is_worth_saying)
         with (
-            LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit="auto" if memory_per_worker is None else memory_per_worker,
+                processes=True,
+                dashboard_address=":0",
+                preload="dask_bpe.cluster.own_worker",
+            ) as cluster,
             Client(cluster) as client,
         ):
-            # On Ctrl-C this process ends the cluster; workers that hear it too only add their tracebacks.
-            client.run(_ignore_interrupts)
             try:
                 yield client
             except KeyboardInterrupt:
@@ -76,8 +93,9 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         yield client
 
 
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _is_worth_saying(record: logging.LogRecord) -> bool:
+    """False for what Dask's `sync` logs when Ctrl-C comes before its coroutine has begun: a name not bound yet."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], NameError)
 
 
 def active_client(client: Client | None) -> Client | None:
@@ -86,7 +104,8 @@ def active_client(client: Client | None) -> Client | None:
     Raises
     ------
     ClusterError
-        When its cluster has no workers within 30 seconds: Dask itself would wait for ever.
+        When its cluster has no workers within 30 seconds (Dask itself would wait for ever), or a worker has no dask_bpe
+        or another version of it.
     """
     if client is None:
         if os.environ.get("DASK_SCHEDULER_ADDRESS") or "distributed" in sys.modules:
@@ -101,7 +120,30 @@ def active_client(client: Client | None) -> Client | None:
         raise ClusterError(
             f"the cluster at {client.scheduler.address} has no workers after {_SECONDS_TO_CONNECT} s: start some"
         ) from error
+    _check_workers(client)
     return client
+
+
+def _check_workers(client: Client) -> None:
+    """Refuse workers that have no dask_bpe, or another one: they would fail one task after the other, or worse."""
+
+    def version() -> str | None:
+        # Travels by value: a worker without the package can say so.
+        try:
+            import dask_bpe
+        except ImportError:
+            return None
+        return dask_bpe.__version__
+
+    for worker, found in client.run(version, on_error="return").items():
+        if found is None:
+            raise ClusterError(f"the worker {worker} has no dask_bpe: pip install dask-bpe=={__version__} there")
+        if isinstance(found, BaseException):
+            raise ClusterError(f"the worker {worker} cannot be asked for its version: {_first_line(found)}") from found
+        if found != __version__:
+            raise ClusterError(
+                f"the worker {worker} has dask_bpe {found}, this process has {__version__}: install the same on both"
+            )
 
 
 def _default_client() -> Client | None:
@@ -126,24 +168,65 @@ def n_threads(client: Client | None) -> int:
 
 
 def compute(item: Any, client: Client | None) -> Any:
-    """Compute a Dask collection on the client's cluster, or by the scheduler that Dask is set to: threads."""
+    """Compute a Dask collection on the client's cluster, or by the scheduler that Dask is set to: threads.
+
+    Raises
+    ------
+    IncompleteError
+        As `results_of`.
+    """
     if client is not None:
-        future = client.compute(item)
-        try:
-            return future.result()
-        except BaseException:
-            client.cancel([future])
-            raise
+        return results_of([client.compute(item)], client)[0]
     return item.compute(scheduler=dask.config.get("scheduler", None) or "threads")
+
+
+def results_of(futures: Sequence[Any], client: Client) -> list[Any]:
+    """What futures give. If one gives nothing all are cancelled.
+
+    Raises
+    ------
+    IncompleteError
+        The workers that had a task died, one after the other.
+    """
+    from distributed import KilledWorker
+
+    try:
+        return list(client.gather(list(futures)))
+    except BaseException as error:
+        client.cancel(list(futures))
+        if isinstance(error, KilledWorker):
+            raise IncompleteError(
+                "a task could not be done: its worker died again and again, perhaps for want of memory; give workers"
+                " more, or smaller blocks. With a work folder the same call goes on with what is done"
+            ) from error
+        raise
+
+
+def memory_per_thread(client: Client | None, asked: int | None) -> int | None:
+    """Bytes that a task may use: of what is asked for a worker, or of its limit; None if neither says anything."""
+    if asked is not None:
+        whole_number("memory_per_worker", asked)
+    if client is None:
+        return None if asked is None else asked // n_threads(None)
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [(asked or int(worker["memory_limit"])) // max(1, int(worker["nthreads"])) for worker in workers]
+    return min((limit for limit in limits if limit), default=None)
 
 
 @contextmanager
 def job(stage: str, total: int | None, unit: str, progress: Progress, client: Client | None) -> Iterator[str]:
     """A stage whose tasks call `report`; gives the name they report under."""
     name = f"dask-bpe-{stage}-{uuid.uuid4().hex}"
-    _JOBS[name] = lambda amount: progress.advance(stage, amount)
+
+    def take(news: int | str) -> None:
+        if isinstance(news, str):
+            progress.say(news)
+        else:
+            progress.advance(stage, news)
+
+    _JOBS[name] = take
     if client is not None:
-        client.subscribe_topic(name, lambda event: progress.advance(stage, int(event[1])))
+        client.subscribe_topic(name, lambda event: take(event[1]))
     progress.start(stage, total, unit)
     try:
         yield name
@@ -163,12 +246,13 @@ def _stop(name: str, client: Client | None) -> None:
     with _CHANGE:
         _CHANGE.wait_for(lambda: not _RUNNING[name])
     if client is not None:
-        client.run(_stop_in_worker, name, on_error="ignore")
+        client.run(stop_in_worker, name, on_error="ignore")
 
 
-async def _stop_in_worker(name: str) -> None:
+async def stop_in_worker(name: str, patience: float = math.inf) -> None:
     _OVER.add(name)
-    while _RUNNING[name]:
+    give_up = time.monotonic() + patience
+    while _RUNNING[name] and time.monotonic() < give_up:
         await asyncio.sleep(0.01)
 
 
@@ -188,15 +272,19 @@ def task(name: str) -> Iterator[None]:
     try:
         yield
     finally:
+        _send(name)
         with _CHANGE:
             _RUNNING[name] -= 1
             if not _RUNNING[name]:
                 del _RUNNING[name]
+                _SENT.pop(name, None)
             _CHANGE.notify_all()
 
 
 def report(name: str, amount: int) -> None:
     """Say from inside a task that `amount` more is done.
+
+    What goes over the cluster is gathered, and sent twice a second at most.
 
     Raises
     ------
@@ -205,11 +293,34 @@ def report(name: str, amount: int) -> None:
     """
     if name in _OVER:
         raise CancelledError(name)
-    advance = _JOBS.get(name)
-    if advance is not None:
-        advance(amount)
+    take = _JOBS.get(name)
+    if take is not None:
+        take(amount)
         return
-    worker = _this_worker()
+    with _CHANGE:
+        _UNSENT[name] += amount
+        due = time.monotonic() - _SENT.get(name, 0.0) > _SECONDS_BETWEEN_REPORTS
+        if due:
+            _SENT[name] = time.monotonic()
+    if due:
+        _send(name)
+
+
+def say(name: str, fact: str) -> None:
+    """Say from inside a task something that is worth a line."""
+    take = _JOBS.get(name)
+    worker = None if take is not None else _this_worker()
+    if take is not None:
+        take(fact)
+    elif worker is not None:
+        worker.log_event(name, fact)
+
+
+def _send(name: str) -> None:
+    """Send what was not sent yet of a job."""
+    with _CHANGE:
+        amount = _UNSENT.pop(name, 0)
+    worker = _this_worker() if amount else None
     if worker is not None:
         worker.log_event(name, amount)
 

@@ -11,7 +11,8 @@ import contextlib
 import io
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,24 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 TEMPORARY_MARK = ".tmp-"
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class File:
+    """A written file: its name, its size in bytes, its checksum in hex as ``xxh128sum`` prints it."""
+
+    name: str
+    bytes: int
+    xxh3_128: str
+
+    def is_whole(self, folder: str) -> bool:
+        """Whether it is in the folder and is, byte for byte, what was written. Raises OSError if it can't be read."""
+        path = paths.join(folder, self.name)
+        try:
+            return paths.size_of(path) == self.bytes and checksum(path) == self.xxh3_128
+        except FileNotFoundError:
+            return False
 
 
 class AtomicFile(io.RawIOBase):
@@ -83,11 +102,10 @@ class AtomicFile(io.RawIOBase):
         self.size += done
         return done
 
-    @property
-    def xxh3_128(self) -> str:
-        """Hex digest of what was written so far; only for a file opened with `checksum=True`."""
+    def record(self) -> File:
+        """Name, size and checksum of what was written so far; only for a file opened with `checksum=True`."""
         assert self._hash is not None
-        return self._hash.hexdigest()
+        return File(self.path.replace(os.sep, "/").rpartition("/")[2], self.size, self._hash.hexdigest())
 
     def commit(self) -> None:
         """Give the file its final name, replacing one that has it. Raises OutputError, leaving nothing."""
@@ -151,6 +169,35 @@ def atomic_write(path: str | os.PathLike[str], *, durable: bool = True) -> Itera
         file.close()
         raise
     file.commit()
+
+
+def checksum(path: str, advance: Callable[[int], None] = lambda _: None) -> str:
+    """xxh3_128 of a file in hex; `advance` is told of the bytes read. Raises OSError."""
+    digest = xxhash.xxh3_128()
+    with paths.open_to_read(path) as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+            advance(len(piece))
+    return digest.hexdigest()
+
+
+def sync(files: Iterable[str]) -> None:
+    """Flush local files that are written already, and the list of names of their folders, to the disk.
+
+    Raises
+    ------
+    OutputError
+    """
+    folders = set()
+    for path in files:
+        folders.add(Path(path).parent)
+        try:
+            with Path(path).open("rb") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {paths.one_line(error)}") from error
+    for folder in folders:
+        sync_folder(folder)
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

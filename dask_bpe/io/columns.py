@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+import xxhash
 
 from dask_bpe.errors import VocabularyError
 from dask_bpe.io import paths
-from dask_bpe.io.atomic import atomic_write
+from dask_bpe.io.atomic import AtomicFile
 from dask_bpe.ragged import Ragged
 
 Column = Ragged | npt.NDArray[np.int64]
@@ -27,12 +28,18 @@ _KEY = b"dask_bpe"
 _ROWS = 1 << 20
 
 
-def write(path: str | PathLike[str], columns: Mapping[str, Column], about: Mapping[str, Any]) -> None:
-    """Write columns of equal length; the file is there as a whole or not at all. Raises OutputError."""
+def write(
+    path: str | PathLike[str], columns: Mapping[str, Column], about: Mapping[str, Any], *, durable: bool = True
+) -> tuple[int, str]:
+    """Write columns of equal length; the file is there as a whole or not at all. Its bytes, and their xxh3_128.
+
+    `durable` flushes it to the disk. Raises OutputError.
+    """
     arrays = [_to_arrow(column) for column in columns.values()]
     fields = [pa.field(name, array.type, nullable=False) for name, array in zip(columns, arrays, strict=True)]
     schema = pa.schema(fields, metadata={_KEY: json.dumps(dict(about)).encode()})
-    with atomic_write(path) as file:
+    file = AtomicFile(path, checksum=True, durable=durable)
+    try:
         pq.write_table(
             pa.Table.from_arrays(arrays, schema=schema),
             file,
@@ -40,21 +47,28 @@ def write(path: str | PathLike[str], columns: Mapping[str, Column], about: Mappi
             compression="zstd",
             write_page_checksum=True,
         )
+    except BaseException:
+        file.close()
+        raise
+    written = file.record()
+    file.commit()
+    return written.bytes, written.xxh3_128
 
 
 def read(
-    path: str | PathLike[str], expected: str, version: int, names: Sequence[str]
+    path: str | PathLike[str], expected: str, version: int, names: Sequence[str], *, xxh3_128: str | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Columns (`Ragged` or int64) and metadata of a file whose format is `expected`, up to this version.
 
     Raises
     ------
     VocabularyError
-        When the file is missing, no Parquet, damaged, of another format or a newer version.
+        When the file is missing, no Parquet, damaged, of another format or a newer version, or its checksum is not
+        the one given.
     """
     try:
         with paths.open_to_read(paths.normalise(path)) as file:
-            table = pq.read_table(pa.PythonFile(file, mode="r"), page_checksum_verification=True)
+            table = pq.read_table(_checked(file, xxh3_128), page_checksum_verification=True)
         about = json.loads((table.schema.metadata or {}).get(_KEY, b"{}"))
         if about.get("format") != expected:
             raise VocabularyError(f"{path}: is Parquet, but not of the format {expected!r}")
@@ -65,6 +79,15 @@ def read(
         return {name: _from_arrow(table.column(name)) for name in names}, about
     except (OSError, pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
         raise VocabularyError(f"{path}: cannot be read as {expected!r}: {paths.one_line(error)}") from error
+
+
+def _checked(file: Any, checksum: str | None) -> Any:
+    if checksum is None:
+        return pa.PythonFile(file, mode="r")
+    data = file.read()
+    if xxhash.xxh3_128_hexdigest(data) != checksum:
+        raise ValueError("its checksum is not that of what was written")
+    return pa.BufferReader(data)
 
 
 def _to_arrow(column: Column) -> pa.Array:

@@ -1,38 +1,38 @@
 """The record of an encoded corpus: ``manifest.json``, written last.
 
-A folder without it is not finished. It says which vocabulary made the tokens, how they are stored, and for
-every shard its size, its checksum and the text it came from; a checksum over its own content finds a damaged
-one.
+A folder without it is not finished. It says which vocabulary made the tokens, how they are stored, what text they were
+made of, and for every shard its files with sizes and checksums.
 
-    {"kind": "dask_bpe.tokens", "version": 2, "sha256": ..., "format": "bin", "dtype": "uint16",
+    {"kind": "dask_bpe.tokens", "version": 3, "sha256": ..., "format": "bin", "dtype": "uint16",
      "vocabulary": fingerprint, "vocab_size": 50257, "options": {...},
-     "shards": [{"name": "part-00000.bin", "tokens": ..., ..., "sources": [[path, start, stop], ...]}, ...]}
+     "text": {"bytes": ..., "documents": ..., "invalid": ..., "quarantined": ...},
+     "marks": {"end": {"text": "<|endoftext|>", "id": 50256, "count": ...}},
+     "shards": [{"name": "part-00000.bin", "tokens": ..., "files": [...], "sources": [...], ...}, ...]}
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from dask_bpe.errors import OutputError, ShardError
-from dask_bpe.io import paths
-from dask_bpe.io.atomic import TEMPORARY_MARK, AtomicFile, atomic_write
+from dask_bpe.errors import ShardError
+from dask_bpe.io import paths, records
+from dask_bpe.io.atomic import File
+from dask_bpe.io.records import DamageError, take
 from dask_bpe.io.shards import FORMATS, Shard, Span
 from dask_bpe.io.writer import DTYPES
 
 NAME = "manifest.json"
 KIND = "dask_bpe.tokens"
-VERSION = 2
+VERSION = 3
 
-_OURS = re.compile(rf"(part-\d{{5,}}\.(bin|idx|parquet)|{re.escape(NAME)})({re.escape(TEMPORARY_MARK)}\w+)?")
+SHARD_NAME = re.compile(r"part-\d{5,}(_\d{4,})?\.(bin|parquet)")
+_TEXT = ("bytes", "documents", "invalid", "quarantined")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,12 @@ class Manifest:
         What else the encoding was asked for; JSON values.
     shards : tuple of Shard
         In the order of the text.
+    text : mapping
+        Of the text that was read: "bytes", "documents", "invalid" (UTF-8 sequences mended), "quarantined" (documents
+        that could not be read).
+    marks : mapping
+        The special tokens put at the "end" or the "begin" of documents: {"text": str, "id": int, "count": int}, how
+        many of them are in the shards.
     """
 
     format: str
@@ -61,7 +67,8 @@ class Manifest:
     vocab_size: int
     options: Mapping[str, Any] = field(default_factory=dict)
     shards: tuple[Shard, ...] = ()
-    version: int = VERSION
+    text: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(_TEXT, 0))
+    marks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def tokens(self) -> int:
@@ -91,179 +98,108 @@ class Manifest:
 
     def to_json(self) -> str:
         """The text of the file: one shard a line, the same for the same content."""
-        content = self._content()
-        head = {"kind": KIND, "version": self.version, "sha256": _digest(content)}
-        shards = ",\n  ".join(json.dumps(shard) for shard in content.pop("shards"))
-        lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in {**head, **content}.items()]
-        lines.append(f' "shards": [\n  {shards}\n ]' if shards else ' "shards": []')
-        return "{\n" + ",\n".join(lines) + "\n}\n"
+        return records.to_text(KIND, VERSION, self._content())
 
     def write(self, folder: str | os.PathLike[str]) -> str:
         """Put the manifest into the folder, complete or not at all; its path. Raises OutputError."""
         path = paths.join(paths.normalise(folder), NAME)
-        with atomic_write(path) as file:
-            file.write(self.to_json().encode())
+        records.write(path, KIND, VERSION, self._content())
         return path
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Manifest:
-        """The manifest of a folder. Raises ShardError when it is missing, damaged or of a newer version."""
+        """The manifest of a folder. Raises ShardError when it is missing, damaged or of another version."""
         path = paths.join(paths.normalise(folder), NAME)
         try:
-            with paths.open_to_read(path) as file:
-                text = file.read()
+            return _parse(records.read(path, KIND, VERSION))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ShardError(
                 f"{paths.normalise(folder)}: no {NAME}: not a folder of token shards, or not finished"
             ) from error
         except OSError as error:
             raise ShardError(f"cannot read {path}: {paths.one_line(error)}") from error
-        try:
-            return _parse(json.loads(text))
-        except UnicodeDecodeError as error:
-            raise ShardError(f"{path}: damaged manifest: not UTF-8 at byte {error.start}") from error
-        except json.JSONDecodeError as error:
-            raise ShardError(f"{path}: damaged manifest: not JSON: {error}") from error
-        except _DamageError as error:
-            raise ShardError(f"{path}: {error}") from error
+        except DamageError as error:
+            raise ShardError(f"{path}: not a manifest that can be read: {error}") from error
 
     def _content(self) -> dict[str, Any]:
-        shards = [
-            asdict(shard) | {"sources": [[s.path, s.start, s.stop] for s in shard.sources]} for shard in self.shards
-        ]
         return {
             "format": self.format,
             "dtype": self.dtype,
             "vocabulary": self.vocabulary,
             "vocab_size": self.vocab_size,
             "options": dict(self.options),
-            "shards": shards,
+            "text": dict(self.text),
+            "marks": {name: dict(mark) for name, mark in self.marks.items()},
+            "shards": [shard_to_json(shard) for shard in self.shards],
         }
 
 
-def prepare_output(folder: str | os.PathLike[str]) -> tuple[str, bool]:
-    """Make an empty folder to encode into, and prove that it can be written to.
-
-    Returns its normalised path, and whether it was made here. Raises OutputError when it holds something
-    already, is not a folder, or refuses.
-    """
-    path = paths.normalise(folder)
-    try:
-        made = not paths.is_remote(path) and not Path(path).exists()
-        if paths.is_remote(path):
-            fs, inner = paths.filesystem(path)
-            fs.makedirs(inner, exist_ok=True)
-        else:
-            Path(path).mkdir(parents=True, exist_ok=True)
-        names = paths.list_names(path)
-    except FileExistsError as error:
-        raise OutputError(f"{path}: a file; the output must be a folder") from error
-    except OSError as error:
-        raise OutputError(f"cannot make the output folder {path}: {paths.one_line(error)}") from error
-    if names:
-        raise OutputError(f"{path}: the output folder is not empty (it holds {names[0]!r}); choose another or empty it")
-    AtomicFile(paths.join(path, NAME)).close()
-    return path, made
+def shard_to_json(shard: Shard) -> dict[str, Any]:
+    """A shard as JSON values."""
+    return vars(shard) | {
+        "files": [[file.name, file.bytes, file.xxh3_128] for file in shard.files],
+        "sources": [[span.path, span.start, span.stop] for span in shard.sources],
+    }
 
 
-def clear_output(folder: str | os.PathLike[str], *, made: bool = False) -> None:
-    """Delete our shards, manifest and temporary files from a folder, and nothing else. Raises OutputError.
-
-    With `made`, what `prepare_output` said of it, the folder goes too if nothing else is in it.
-    """
-    path = paths.normalise(folder)
-    try:
-        # The manifest first: what is left of a clearing that was interrupted must not look finished.
-        names = [name for name in paths.list_names(path) if _OURS.fullmatch(name)]
-        for name in sorted(names, key=lambda name: name != NAME):
-            paths.remove(paths.join(path, name))
-        if made and not paths.list_names(path):
-            Path(path).rmdir()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise OutputError(f"cannot clear {path}: {paths.one_line(error)}") from error
+def shard_from_json(data: Any, where: str) -> Shard:
+    """What `shard_to_json` made. Raises DamageError, which says where."""
+    if not isinstance(data, dict):
+        raise DamageError(f"damaged: {where}not an object")
+    kinds = {"int": int, "str": str, "bool": bool, "tuple[Span, ...]": list, "tuple[File, ...]": list}
+    values = {f.name: take(data, f.name, kinds[str(f.type)], where) for f in fields(Shard)}
+    for name, kinds_of_item, make in (("sources", [str, int, int], Span), ("files", [str, int, str], File)):
+        for item in values[name]:
+            if not isinstance(item, list) or [type(part) for part in item] != kinds_of_item:
+                raise DamageError(f"damaged: {where}{item!r} among its {name}")
+        values[name] = tuple(make(*item) for item in values[name])
+    return Shard(**values)
 
 
-def clear_temporary(folder: str | os.PathLike[str]) -> None:
-    """Delete our temporary files from a folder in which nobody writes any more. Raises OutputError."""
-    path = paths.normalise(folder)
-    try:
-        for name in paths.list_names(path):
-            if TEMPORARY_MARK in name and _OURS.fullmatch(name):
-                paths.remove(paths.join(path, name))
-    except OSError as error:
-        raise OutputError(f"cannot clear {path}: {paths.one_line(error)}") from error
-
-
-class _DamageError(Exception):
-    """What is wrong with a manifest."""
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _parse(data: Any) -> Manifest:
-    if not isinstance(data, dict) or data.get("kind") != KIND:
-        raise _DamageError(f"not a manifest of token shards (its kind is not {KIND!r})")
-    version = _take(data, "version", int)
-    if version != VERSION:
-        raise _DamageError(f"manifest version {version}; this dask_bpe reads version {VERSION}")
-    content = {key: value for key, value in data.items() if key not in ("kind", "version", "sha256")}
+def _parse(data: dict[str, Any]) -> Manifest:
     manifest = Manifest(
-        format=_take(data, "format", str),
-        dtype=_take(data, "dtype", str),
-        vocabulary=_take(data, "vocabulary", str),
-        vocab_size=_take(data, "vocab_size", int),
-        options=_take(data, "options", dict),
-        shards=tuple(_parse_shard(item, f"shard {i}: ") for i, item in enumerate(_take(data, "shards", list))),
+        format=take(data, "format", str),
+        dtype=take(data, "dtype", str),
+        vocabulary=take(data, "vocabulary", str),
+        vocab_size=take(data, "vocab_size", int),
+        options=take(data, "options", dict),
+        shards=tuple(shard_from_json(item, f"shard {i}: ") for i, item in enumerate(take(data, "shards", list))),
+        text={key: take(take(data, "text", dict), key, int, "text: ") for key in _TEXT},
+        marks={name: _parse_mark(name, mark) for name, mark in take(data, "marks", dict).items()},
     )
-    if _take(data, "sha256", str) != _digest(content):
-        raise _DamageError("damaged manifest: its checksum does not match its content")
     _check(manifest)
     return manifest
 
 
-def _parse_shard(data: Any, where: str) -> Shard:
-    if not isinstance(data, dict):
-        raise _DamageError(f"damaged manifest: {where}not an object")
-    kinds = {"int": int, "str": str, "bool": bool, "str | None": str | None, "tuple[Span, ...]": list}
-    values = {f.name: _take(data, f.name, kinds[str(f.type)], where) for f in fields(Shard)}
-    spans = []
-    for span in values["sources"]:
-        if not isinstance(span, list) or [type(part) for part in span] != [str, int, int]:
-            raise _DamageError(f"damaged manifest: {where}a source is not [path, start, stop]")
-        spans.append(Span(*span))
-    return Shard(**(values | {"sources": tuple(spans)}))
-
-
-def _take(data: dict[str, Any], key: str, kind: Any, where: str = "") -> Any:
-    if key not in data:
-        raise _DamageError(f"damaged manifest: {where}{key!r} is missing")
-    value = data[key]
-    if not isinstance(value, kind) or (kind is int and (isinstance(value, bool) or value < 0)):
-        raise _DamageError(f"damaged manifest: {where}{key!r} is {value!r}")
-    return value
+def _parse_mark(name: str, mark: Any) -> dict[str, Any]:
+    if not isinstance(mark, dict):
+        raise DamageError(f"damaged: mark {name!r} is {mark!r}")
+    return {
+        key: take(mark, key, kind, f"mark {name!r}: ") for key, kind in (("text", str), ("id", int), ("count", int))
+    }
 
 
 def _check(manifest: Manifest) -> None:
     """What a reader relies on beyond the types."""
     if manifest.format not in FORMATS or manifest.dtype not in DTYPES:
-        raise _DamageError(f"unknown format {manifest.format!r} or dtype {manifest.dtype!r}")
+        raise DamageError(f"unknown format {manifest.format!r} or dtype {manifest.dtype!r}")
     dtype = np.dtype(manifest.dtype)
     names = set()
     for shard in manifest.shards:
-        if not (match := _OURS.fullmatch(shard.name)) or match[2] != manifest.format or match[3]:
-            raise _DamageError(f"{shard.name!r} is not the name of a {manifest.format} shard")
+        if not (match := SHARD_NAME.fullmatch(shard.name)) or match[2] != manifest.format:
+            raise DamageError(f"{shard.name!r} is not the name of a {manifest.format} shard")
         if shard.name in names:
-            raise _DamageError(f"shard {shard.name} is listed twice")
+            raise DamageError(f"shard {shard.name} is listed twice")
         names.add(shard.name)
+        stem = shard.name.partition(".")[0]
+        suffixes = (".bin", ".idx", ".docs.parquet") if manifest.format == "bin" else (".parquet",)
+        if [file.name for file in shard.files] != [stem + suffix for suffix in suffixes]:
+            raise DamageError(f"shard {shard.name} does not have the files {', '.join(suffixes)}")
         if not shard.tokens or not shard.documents:
-            raise _DamageError(f"shard {shard.name} is empty")
+            raise DamageError(f"shard {shard.name} is empty")
         if shard.max_id > np.iinfo(dtype).max or shard.max_id >= manifest.vocab_size:
-            raise _DamageError(
+            raise DamageError(
                 f"shard {shard.name} holds id {shard.max_id}, of {manifest.vocab_size} in {manifest.dtype}"
             )
-        if manifest.format == "bin" and (shard.bytes != shard.tokens * dtype.itemsize or not shard.index_xxh3_128):
-            raise _DamageError(f"shard {shard.name}: {shard.bytes} bytes do not make {shard.tokens} {manifest.dtype}")
+        if manifest.format == "bin" and shard.bytes != shard.tokens * dtype.itemsize:
+            raise DamageError(f"shard {shard.name}: {shard.bytes} bytes do not make {shard.tokens} {manifest.dtype}")

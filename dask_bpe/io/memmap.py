@@ -2,6 +2,7 @@
 
     part-00000.bin    id  id  id  ...            little-endian uint16 or uint32, no header
     part-00000.idx    0  end  end  ...  tokens   little-endian int64[documents + 1], in tokens
+    part-00000.docs.parquet                      where the documents come from, see `origins`
 
 Document i is ``bin[idx[i]:idx[i + 1]]``. The dtype is written in the manifest. The ``.bin`` is what nanoGPT
 reads.
@@ -15,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.io import paths
-from dask_bpe.io.atomic import AtomicFile
+from dask_bpe.io.atomic import AtomicFile, File
+from dask_bpe.io.origins import OriginsFile
 from dask_bpe.io.writer import ShardWriter, TokenIds
 
 # Ids cast, hashed and written at a time: what is cast stays in the L2 cache, and needs no memory but the same 128 or
@@ -32,15 +34,19 @@ class MemmapWriter(ShardWriter):
         super().__init__(*args, **options)
         stem = paths.join(self.folder, self.stem)
         self._cast = np.empty(PIECE, self.dtype.newbyteorder("<"))
-        self._bin = AtomicFile(stem + ".bin", checksum=True, durable=self.durable)
+        self._files: list[AtomicFile] = []
         try:
-            self._idx = AtomicFile(stem + ".idx", checksum=True, durable=self.durable)
+            for suffix in (".bin", ".idx"):
+                self._files.append(AtomicFile(stem + suffix, checksum=True, durable=self.durable))
+            self._docs = OriginsFile(stem + OriginsFile.suffix, durable=self.durable)
+            self._files.append(self._docs.file)
+            self._bin, self._idx = self._files[:2]
             self._idx.write(np.zeros(1, "<i8").data)
         except BaseException:
-            self._bin.close()
+            self.abort()
             raise
 
-    def _append(self, ids: TokenIds, document_ends: npt.NDArray[np.int64], source: str | None) -> None:
+    def _append(self, ids: TokenIds, document_ends: npt.NDArray[np.int64]) -> None:
         for start in range(0, len(ids), PIECE):
             piece = ids[start : start + PIECE]
             cast = self._cast[: len(piece)]
@@ -49,18 +55,19 @@ class MemmapWriter(ShardWriter):
         if len(document_ends):
             self._idx.write((document_ends + self._tokens).astype("<i8").data)
 
-    def _commit(self) -> tuple[int, str, str | None]:
-        # The index first: whoever sees the .bin can rely on it.
+    def _commit(self) -> tuple[File, ...]:
+        # The main file last: whoever sees it can rely on the others. Those that have their names already when one fails
+        # stay: they are whole, and may by now be files of a twin that wrote the same shard and is done.
         try:
-            self._idx.commit()
-            self._bin.commit()
+            self._docs.write(self.origins.take(self.documents))
+            for file in reversed(self._files):
+                file.commit()
         except BaseException:
             self.abort()
-            paths.remove(self._idx.path)
             raise
-        return self._bin.size, self._bin.xxh3_128, self._idx.xxh3_128
+        return tuple(file.record() for file in self._files)
 
     def abort(self) -> None:
         """Delete what was written; harmless after `close`."""
-        self._bin.close()
-        self._idx.close()
+        for file in self._files:
+            file.close()

@@ -1,8 +1,9 @@
 """Shards for tables: one row per document.
 
     part-00000.parquet
-        doc_id    int64                    0, 1, ... within the shard
+        doc_id    string                   the document's own id, or ``<source>:<position>``
         source    string                   the file the document comes from
+        position  int64                    where it stands there, see `origins`
         tokens    list<uint16 | uint32>
         n_tokens  int64
 
@@ -24,7 +25,8 @@ import pyarrow.parquet as pq
 
 from dask_bpe.errors import OutputError
 from dask_bpe.io import paths
-from dask_bpe.io.atomic import AtomicFile
+from dask_bpe.io.atomic import AtomicFile, File
+from dask_bpe.io.origins import COLUMNS
 from dask_bpe.io.writer import ShardWriter, TokenIds
 
 ROW_GROUP_TOKENS = 4_000_000
@@ -40,7 +42,7 @@ _ENCODING: dict[str, Any] = {
     "compression_level": 1,
     "use_dictionary": ["source", "n_tokens"],
     "column_encoding": {"tokens.list.element": "BYTE_STREAM_SPLIT"},
-    "write_statistics": ["doc_id", "source", "n_tokens"],
+    "write_statistics": ["doc_id", "source", "position", "n_tokens"],
 }
 
 
@@ -58,19 +60,14 @@ class ParquetWriter(ShardWriter):
         except BaseException:
             self._file.close()
             raise
-        # The row group to come: tokens (those after the last end belong to a document not ended yet), row
-        # ends in them, and sources with their numbers of rows.
+        # The row group to come: tokens (those after the last end belong to a document not ended yet), and row
+        # ends in them.
         self._ids = np.empty(ROW_GROUP_TOKENS, self.dtype)
         self._buffered = 0
         self._ends: list[npt.NDArray[np.int64]] = []
-        self._rows: list[tuple[str, int]] = []
         self._n_rows = 0
-        self._doc_id = 0
-        self._source = ""
 
-    def _append(self, ids: TokenIds, document_ends: npt.NDArray[np.int64], source: str | None) -> None:
-        if source is not None:
-            self._source = source
+    def _append(self, ids: TokenIds, document_ends: npt.NDArray[np.int64]) -> None:
         start = done = 0
         while done < len(document_ends):
             room = ROW_GROUP_TOKENS - self._buffered
@@ -82,8 +79,6 @@ class ParquetWriter(ShardWriter):
             fit = max(fit, 1)
             ends = document_ends[done : done + fit]
             self._ends.append(ends - start + self._buffered)
-            before = self._rows.pop()[1] if self._rows and self._rows[-1][0] == self._source else 0
-            self._rows.append((self._source, before + fit))
             self._n_rows += fit
             self._keep(ids[start : int(ends[-1])])
             start = int(ends[-1])
@@ -110,23 +105,21 @@ class ParquetWriter(ShardWriter):
         """Write the documents that have ended as one row group; keep the tokens after them."""
         offsets = np.concatenate([np.zeros(1, np.int64), *self._ends])
         end = int(offsets[-1])
-        columns = {
-            "doc_id": pa.array(np.arange(self._doc_id, self._doc_id + self._n_rows)),
-            "source": pa.concat_arrays([pa.repeat(_valid(name), count) for name, count in self._rows]),
-            "tokens": pa.ListArray.from_arrays(
+        columns = [
+            *self.origins.take(self._n_rows),
+            pa.ListArray.from_arrays(
                 pa.array(offsets.astype(np.int32)),
                 pa.array(self._ids[:end]),
                 type=self._schema.field("tokens").type,
             ),
-            "n_tokens": pa.array(np.diff(offsets)),
-        }
+            pa.array(np.diff(offsets)),
+        ]
         self._table.write_table(pa.table(columns, schema=self._schema), row_group_size=self._n_rows)
-        self._doc_id += self._n_rows
         self._buffered -= end
         self._ids[: self._buffered] = self._ids[end : end + self._buffered]
-        self._ends, self._rows, self._n_rows = [], [], 0
+        self._ends, self._n_rows = [], 0
 
-    def _commit(self) -> tuple[int, str, str | None]:
+    def _commit(self) -> tuple[File, ...]:
         try:
             if self._n_rows:
                 self._flush()
@@ -135,7 +128,7 @@ class ParquetWriter(ShardWriter):
             self.abort()
             raise
         self._file.commit()
-        return self._file.size, self._file.xxh3_128, None
+        return (self._file.record(),)
 
     def abort(self) -> None:
         """Delete what was written; harmless after `close`."""
@@ -152,12 +145,11 @@ def shard_schema(dtype: npt.DTypeLike, fingerprint: str) -> pa.Schema:
     name = np.dtype(dtype).name
     return pa.schema(
         [
-            ("doc_id", pa.int64()),
-            ("source", pa.string()),
+            *COLUMNS,
             ("tokens", pa.list_(pa.field("element", pa.from_numpy_dtype(np.dtype(dtype))))),
             ("n_tokens", pa.int64()),
         ],
-        {"dask_bpe.version": "1", "dask_bpe.vocabulary": fingerprint, "dask_bpe.dtype": name},
+        {"dask_bpe.version": "2", "dask_bpe.vocabulary": fingerprint, "dask_bpe.dtype": name},
     )
 
 
@@ -180,8 +172,3 @@ def read_shard(file: Any, tokens: int, dtype: npt.DTypeLike) -> tuple[TokenIds, 
     if done != tokens:
         raise ValueError(f"it holds {done} tokens")
     return ids, np.cumsum(np.concatenate(lengths))
-
-
-def _valid(name: str) -> str:
-    """File names that are not UTF-8 have lone surrogates in Python, which a string column cannot hold."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

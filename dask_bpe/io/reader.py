@@ -10,17 +10,19 @@ import operator
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import xxhash
+import pyarrow.parquet as pq
 
-from dask_bpe.errors import InputError, ParameterError, ShardError
+from dask_bpe.errors import InputError, ParameterError, ShardError, whole_number
 from dask_bpe.io import manifest as manifests
 from dask_bpe.io import parquet, paths
+from dask_bpe.io.atomic import checksum
+from dask_bpe.io.batches import TokenBatch, in_batches, whole_documents
 from dask_bpe.io.manifest import Manifest
 from dask_bpe.io.source import read_range
 from dask_bpe.io.writer import Shard, TokenIds
@@ -30,21 +32,33 @@ from dask_bpe.progress import Progress
 # size.
 _MAPS_KEPT = 1024
 _DECODED_KEPT = 2
-_HASH_PIECE = 1 << 20
+_PIECE = 1 << 20
 
 
-def open_tokens(path: str | os.PathLike[str]) -> TokenCorpus:
+def open_tokens(path: str | os.PathLike[str], *, fingerprint: str | None = None) -> TokenCorpus:
     """The encoded corpus in a folder (local path or URL), or of a ``manifest.json``.
+
+    Parameters
+    ----------
+    fingerprint : that of the vocabulary which the reader has (`Vocabulary.fingerprint`): tokens of another one are
+        refused, since they would be junk.
 
     Raises
     ------
     ShardError
-        The manifest is missing or damaged, or a shard is missing or has another size than listed.
+        The manifest is missing or damaged, or a shard is missing or has another size than listed; or it was encoded
+        with another vocabulary.
     """
     folder = paths.normalise(path)
     if folder.replace(os.sep, "/").endswith("/" + manifests.NAME):
         folder = folder[: -len(manifests.NAME) - 1]
-    return TokenCorpus(folder, Manifest.read(folder))
+    manifest = Manifest.read(folder)
+    if fingerprint is not None and fingerprint != manifest.vocabulary:
+        raise ShardError(
+            f"{folder}: was encoded with the vocabulary {manifest.vocabulary[:16]}, not with {fingerprint[:16]}: its"
+            " ids mean something else; open it with its own, or encode the text again"
+        )
+    return TokenCorpus(folder, manifest)
 
 
 class TokenCorpus:
@@ -67,7 +81,8 @@ class TokenCorpus:
         self._files = _ShardFiles(path, manifest)
         self._files.check_sizes()
         self._starts = np.cumsum([0, *(shard.tokens for shard in manifest.shards)])
-        self.documents: Sequence[TokenIds] = _Documents(self._files)
+        self._documents = _Documents(self._files)
+        self.documents: Sequence[TokenIds] = self._documents
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TokenCorpus, (self.path, self.manifest)
@@ -118,6 +133,10 @@ class TokenCorpus:
             shard += 1
         return _join(parts, self.dtype)
 
+    def shard_tokens(self, index: int) -> TokenIds:
+        """All tokens of one shard, read-only."""
+        return self._files.load(index)[0]
+
     def windows(self, length: int, stride: int | None = None) -> Sequence[TokenIds]:
         """Windows of exactly `length` tokens, every `stride` tokens (`length` when None); a rest is left out.
 
@@ -128,16 +147,44 @@ class TokenCorpus:
             raise ParameterError(f"length and stride of windows must be positive, not {length} and {stride}")
         return _Windows(self, length, stride)
 
-    def verify(self, progress: Progress | None = None) -> None:
-        """Read every file again and compare its checksum with the manifest.
+    def batches(self, max_tokens: int = 1 << 20) -> Iterator[TokenBatch]:
+        """Every document in order, whole, in batches of at most `max_tokens` tokens; a longer one comes alone.
 
+        In memory are a batch and, if it cannot be mapped, a shard. Raises ParameterError, and ShardError on the way.
+        """
+        size = whole_number("max_tokens", max_tokens)
+        rows = [shard.documents for shard in self.shards]
+        pieces = whole_documents(rows, self.manifest.joins, self._files.load, self._provenance, self.dtype)
+        return in_batches(pieces, size, self.dtype)
+
+    def verify(self, progress: Progress | None = None) -> None:
+        """Read every file again and compare it with the manifest.
+
+        Checksums, tokens, largest ids, document bounds, origins, and the marks at ends and beginnings of documents.
         Raises ShardError, which names the shard. Progress: stage "verifying", in bytes.
         """
         progress = progress or Progress()
-        progress.start("verifying", self.manifest.bytes, "B")
-        for shard in self.shards:
+        total = sum(file.bytes for shard in self.shards for file in shard.files)
+        progress.start("verifying", total, "B")
+        marks = {name: int(mark["id"]) for name, mark in self.manifest.marks.items()}
+        counted = dict.fromkeys(marks, 0)
+        for index, shard in enumerate(self.shards):
             self._files.verify(shard, lambda count: progress.advance("verifying", count))
+            ids = self._files.verify_content(index)
+            for name, mark in marks.items():
+                counted[name] += int(np.count_nonzero(ids == mark))
         progress.finish("verifying")
+        for name, about in self.manifest.marks.items():
+            if counted[name] != about["count"]:
+                raise ShardError(
+                    f"{self.path}: the shards hold {counted[name]} times id {about['id']}, {about['text']!r} at the"
+                    f" {name} of documents; {about['count']} were written"
+                )
+
+    def _provenance(self, shard: int, start: int, stop: int) -> tuple[list[str], list[str], npt.NDArray[np.int64]]:
+        """Ids, sources and positions of the documents in the rows `start` to `stop` of a shard."""
+        ids, sources, positions = self._files.origins(shard)
+        return ids[start:stop], sources[start:stop], positions[start:stop]
 
 
 class _ShardFiles:
@@ -149,6 +196,7 @@ class _ShardFiles:
         self._dtype = np.dtype(manifest.dtype).newbyteorder("<")
         self._mapped = manifest.format == "bin" and not paths.is_remote(folder)
         self._kept: OrderedDict[int, tuple[TokenIds, npt.NDArray[np.int64]]] = OrderedDict()
+        self._origins: tuple[int, tuple[list[str], list[str], npt.NDArray[np.int64]]] | None = None
         self._lock = threading.Lock()
 
     def load(self, index: int) -> tuple[TokenIds, npt.NDArray[np.int64]]:
@@ -164,39 +212,61 @@ class _ShardFiles:
     def check_sizes(self) -> None:
         """Every file is there and as long as the manifest says, or ShardError."""
         for shard in self.manifest.shards:
-            for name, size, _ in self._expected(shard):
+            for file in shard.files:
                 try:
-                    found = paths.size_of(paths.join(self._folder, name))
+                    found = paths.size_of(paths.join(self._folder, file.name))
                 except OSError as error:
-                    raise self._error(shard, f"cannot read {name}: {paths.one_line(error)}") from error
-                if size is not None and found != size:
-                    raise self._error(shard, f"{name} has {found} bytes, {size} were written")
+                    raise self._error(shard, f"cannot read {file.name}: {paths.one_line(error)}") from error
+                if found != file.bytes:
+                    raise self._error(shard, f"{file.name} has {found} bytes, {file.bytes} were written")
 
     def verify(self, shard: Shard, advance: Callable[[int], None]) -> None:
         """The files of a shard have the checksums of the manifest, or ShardError."""
-        for name, _, expected in self._expected(shard):
-            digest = xxhash.xxh3_128()
+        for file in shard.files:
             try:
-                with paths.open_to_read(paths.join(self._folder, name)) as file:
-                    while piece := file.read(_HASH_PIECE):
-                        digest.update(piece)
-                        if name == shard.name:
-                            advance(len(piece))
+                found = checksum(paths.join(self._folder, file.name), advance)
             except OSError as error:
-                raise self._error(shard, f"cannot read {name}: {paths.one_line(error)}") from error
-            if digest.hexdigest() != expected:
-                raise self._error(shard, f"the content of {name} has changed since it was written (xxh3_128)")
+                raise self._error(shard, f"cannot read {file.name}: {paths.one_line(error)}") from error
+            if found != file.xxh3_128:
+                raise self._error(shard, f"the content of {file.name} has changed since it was written (xxh3_128)")
 
-    def _expected(self, shard: Shard) -> list[tuple[str, int, str]]:
-        """Name, size and checksum of each file of a shard."""
-        files = [(shard.name, shard.bytes, shard.xxh3_128)]
-        if shard.index_xxh3_128 is not None:
-            files.append((shard.index_name, 8 * (shard.documents + 1), shard.index_xxh3_128))
-        return files
+    def origins(self, index: int) -> tuple[list[str], list[str], npt.NDArray[np.int64]]:
+        """Ids, sources and positions of the documents of a shard. Those of the last one are kept. Raises ShardError."""
+        with self._lock:
+            if self._origins is None or self._origins[0] != index:
+                shard = self.manifest.shards[index]
+                try:
+                    with paths.open_to_read(paths.join(self._folder, _origins_name(shard))) as file:
+                        table = pq.read_table(pa.PythonFile(file, mode="r"), columns=["doc_id", "source", "position"])
+                    columns = [column.combine_chunks() for column in table.columns]
+                    found = columns[0].to_pylist(), columns[1].to_pylist(), columns[2].to_numpy()
+                except (OSError, KeyError, pa.ArrowException) as error:
+                    raise self._error(shard, f"its origins cannot be read: {paths.one_line(error)}") from error
+                self._origins = index, found
+            return self._origins[1]
+
+    def verify_content(self, index: int) -> TokenIds:
+        """The ids of a shard, if its largest id, its document bounds and origins are right; else ShardError."""
+        shard = self.manifest.shards[index]
+        ids, offsets = self.load(index)
+        top = max((int(ids[at : at + _PIECE].max()) for at in range(0, len(ids), _PIECE)), default=-1)
+        if top != shard.max_id:
+            raise self._error(shard, f"its largest id is {top}, not {shard.max_id}")
+        if np.any(offsets[1:] < offsets[:-1]):
+            raise self._error(shard, "its document offsets decrease")
+        name = _origins_name(shard)
+        try:
+            with paths.open_to_read(paths.join(self._folder, name)) as file:
+                rows = pq.ParquetFile(file).metadata.num_rows
+        except (OSError, pa.ArrowException) as error:
+            raise self._error(shard, f"{name} cannot be read: {paths.one_line(error)}") from error
+        if rows != shard.documents:
+            raise self._error(shard, f"{name} tells of {rows} documents, there are {shard.documents}")
+        return ids
 
     def _open(self, shard: Shard) -> tuple[TokenIds, npt.NDArray[np.int64]]:
         path = paths.join(self._folder, shard.name)
-        index = paths.join(self._folder, shard.index_name)
+        index = paths.join(self._folder, shard.name.removesuffix(".bin") + ".idx")
         try:
             if self._mapped:
                 ids = np.memmap(path, self._dtype, "r", shape=(shard.tokens,)).view(np.ndarray)
@@ -216,6 +286,11 @@ class _ShardFiles:
 
     def _error(self, shard: Shard, what: str) -> ShardError:
         return ShardError(f"{self._folder}: damaged shard {shard.name}: {what}; encode the corpus again")
+
+
+def _origins_name(shard: Shard) -> str:
+    """The file with the origins of a shard's documents: the main one, or one beside it."""
+    return next(file.name for file in shard.files if file.name.endswith(".parquet"))
 
 
 class _LazySequence(Sequence[TokenIds]):

@@ -8,11 +8,13 @@ from collections.abc import Iterable
 import numpy.typing as npt
 
 from dask_bpe.errors import ParameterError
+from dask_bpe.io.atomic import File
 from dask_bpe.io.memmap import MemmapWriter
+from dask_bpe.io.origins import Origins
 from dask_bpe.io.parquet import ParquetWriter
 from dask_bpe.io.writer import Shard, ShardWriter, Span, TokenIds
 
-__all__ = ["FORMATS", "Shard", "ShardWriter", "Span", "TokenIds", "open_writer"]
+__all__ = ["FORMATS", "File", "Origins", "Shard", "ShardWriter", "Span", "TokenIds", "open_writer"]
 
 FORMATS: dict[str, type[ShardWriter]] = {"bin": MemmapWriter, "parquet": ParquetWriter}
 
@@ -20,25 +22,29 @@ FORMATS: dict[str, type[ShardWriter]] = {"bin": MemmapWriter, "parquet": Parquet
 def open_writer(
     format: str,  # noqa: A002
     folder: str | os.PathLike[str],
-    index: int,
+    stem: str,
     dtype: npt.DTypeLike,
     *,
+    origins: Origins | None = None,
     sources: Iterable[Span] = (),
     continues: bool = False,
     fingerprint: str = "",
     durable: bool = True,
 ) -> ShardWriter:
-    """Begin shard number `index` in an existing folder.
+    """Begin a shard in an existing folder.
 
     Parameters
     ----------
     format : "bin" | "parquet"
     folder
         Local path or URL.
-    index : int
-        Gives the name: ``part-00000`` and so on.
+    stem
+        Its name without suffix, such as ``part-00000``.
     dtype : uint16 | uint32
         Of the ids on disk; larger ids are refused when they are written.
+    origins
+        Where its documents come from: a queue, from which every row takes the next. They may be added until the row is
+        written, which is at `close` at the latest.
     sources
         The text the shard is made from.
     continues
@@ -56,7 +62,14 @@ def open_writer(
         The folder cannot be written to.
     """
     return writer_class(format)(
-        folder, index, dtype, sources=sources, continues=continues, fingerprint=fingerprint, durable=durable
+        folder,
+        stem,
+        dtype,
+        origins=origins,
+        sources=sources,
+        continues=continues,
+        fingerprint=fingerprint,
+        durable=durable,
     )
 
 

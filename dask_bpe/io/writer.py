@@ -19,6 +19,8 @@ import numpy.typing as npt
 
 from dask_bpe.errors import ParameterError
 from dask_bpe.io import paths
+from dask_bpe.io.atomic import File
+from dask_bpe.io.origins import Origins
 
 TokenIds = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 DTYPES = ("uint16", "uint32")
@@ -45,15 +47,12 @@ class Shard:
         Token ids in it; at least one.
     documents : int
         Rows of its index: documents, or pieces of them at its two ends.
-    bytes : int
-        Size of its main file.
     max_id : int
         Largest token id.
-    xxh3_128, index_xxh3_128 : str, str | None
-        Checksums of the main file and of the document index beside it (None in formats without one), in hex as
-        ``xxh128sum`` prints them.
+    files : tuple of File
+        Every file of it, the main one first, with sizes and checksums.
     sources : tuple of Span
-        The text it was made from, in order.
+        The text it was made from, in order. A span from which two shards were made stands in both.
     continues : bool
         It was cut from its text in the middle of a document: its first row goes on from the shard before it,
         if that one has an `open_end`.
@@ -64,18 +63,16 @@ class Shard:
     name: str
     tokens: int
     documents: int
-    bytes: int
     max_id: int
-    xxh3_128: str
-    index_xxh3_128: str | None
+    files: tuple[File, ...]
     sources: tuple[Span, ...]
     continues: bool
     open_end: bool
 
     @property
-    def index_name(self) -> str:
-        """Name of the file with the document offsets, where the format has one."""
-        return self.name.partition(".")[0] + ".idx"
+    def bytes(self) -> int:
+        """Size of its main file."""
+        return self.files[0].bytes
 
 
 class ShardWriter(ABC):
@@ -96,29 +93,41 @@ class ShardWriter(ABC):
     def __init__(
         self,
         folder: str | os.PathLike[str],
-        index: int,
+        stem: str,
         dtype: npt.DTypeLike,
         *,
+        origins: Origins | None = None,
         sources: Iterable[Span] = (),
         continues: bool = False,
         fingerprint: str = "",
         durable: bool = True,
     ) -> None:
         self.folder = paths.normalise(folder)
-        self.stem = f"part-{index:05d}"
+        self.stem = stem
+        self.origins = Origins() if origins is None else origins
         self.dtype = np.dtype(dtype)
         if self.dtype.name not in DTYPES:
             raise ParameterError(f"token shards hold uint16 or uint32, not {self.dtype.name}")
         self.fingerprint = fingerprint
         self.durable = durable
-        self._sources = tuple(sources)
+        self.sources = list(sources)
         self._continues = continues
         self._tokens = 0
         self._documents = 0
         self._last_end = 0
         self._max_id = 0
 
-    def write(self, ids: TokenIds, document_ends: npt.NDArray[np.int64], source: str | None = None) -> None:
+    @property
+    def tokens(self) -> int:
+        """Tokens written so far."""
+        return self._tokens
+
+    @property
+    def documents(self) -> int:
+        """Rows written so far: documents that have ended."""
+        return self._documents
+
+    def write(self, ids: TokenIds, document_ends: npt.NDArray[np.int64]) -> None:
         """Append tokens.
 
         Parameters
@@ -128,8 +137,6 @@ class ShardWriter(ABC):
         document_ends : int64[d]
             Where documents end, as positions in `ids`: not decreasing, each between 0 and n. A document that
             began in an earlier call ends at the first of them. Two equal ends make an empty document.
-        source : str | None
-            The file of the documents that end here, for formats that keep it; None: that of the call before.
 
         Raises
         ------
@@ -141,7 +148,7 @@ class ShardWriter(ABC):
         """
         self._check_ids(ids)
         self._check_ends(document_ends, len(ids))
-        self._append(ids, document_ends, source)
+        self._append(ids, document_ends)
         self._tokens += len(ids)
         self._documents += len(document_ends)
         if len(document_ends):
@@ -157,18 +164,16 @@ class ShardWriter(ABC):
             return None
         open_end = self._last_end < self._tokens
         if open_end:
-            self._append(np.empty(0, np.uint32), np.zeros(1, np.int64), source=None)
+            self._append(np.empty(0, np.uint32), np.zeros(1, np.int64))
             self._documents += 1
-        size, xxh3_128, index_xxh3_128 = self._commit()
+        files = self._commit()
         return Shard(
             name=self.stem + self.suffix,
             tokens=self._tokens,
             documents=self._documents,
-            bytes=size,
             max_id=self._max_id,
-            xxh3_128=xxh3_128,
-            index_xxh3_128=index_xxh3_128,
-            sources=self._sources,
+            files=files,
+            sources=tuple(self.sources),
             continues=self._continues,
             open_end=open_end,
         )
@@ -178,12 +183,12 @@ class ShardWriter(ABC):
         """Delete what was written; harmless after `close`."""
 
     @abstractmethod
-    def _append(self, ids: TokenIds, document_ends: npt.NDArray[np.int64], source: str | None) -> None:
-        """Store checked ids and ends; a source of None stands for the one of the call before."""
+    def _append(self, ids: TokenIds, document_ends: npt.NDArray[np.int64]) -> None:
+        """Store checked ids and ends."""
 
     @abstractmethod
-    def _commit(self) -> tuple[int, str, str | None]:
-        """Put the files in place; the size and checksum of the main one, the checksum of the index."""
+    def _commit(self) -> tuple[File, ...]:
+        """Put the files in place, the main one last; their records, the main one first."""
 
     def __enter__(self) -> Self:
         return self

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import os
 from pathlib import Path
 
 import fsspec
@@ -9,8 +10,8 @@ import pytest
 import xxhash
 
 from dask_bpe.errors import OutputError
-from dask_bpe.io import paths
-from dask_bpe.io.atomic import TEMPORARY_MARK, AtomicFile, atomic_write, sync_folder
+from dask_bpe.io import atomic, paths
+from dask_bpe.io.atomic import TEMPORARY_MARK, AtomicFile, File, atomic_write, checksum, sync, sync_folder
 
 
 class FullDisk(io.RawIOBase):
@@ -62,7 +63,8 @@ def test_size_and_checksum_are_of_what_was_written(tmp_path):
     file.commit()
     content = (tmp_path / "a").read_bytes()
     assert file.size == file.tell() == len(content) == 1003
-    assert file.xxh3_128 == xxhash.xxh3_128(content).hexdigest()
+    assert file.record() == File("a", 1003, xxhash.xxh3_128(content).hexdigest())
+    assert checksum(str(tmp_path / "a")) == file.record().xxh3_128
 
 
 def test_text_goes_through_the_usual_wrappers(tmp_path):
@@ -151,3 +153,23 @@ def test_sync_folder(tmp_path):
     sync_folder(tmp_path)
     with pytest.raises(FileNotFoundError):
         sync_folder(Path(tmp_path, "missing"))
+
+
+def test_sync(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    (tmp_path / "b").mkdir()
+    for name in ("a", "c", "b/d"):
+        (tmp_path / name).write_bytes(b"x")
+    sync(str(tmp_path / name) for name in ("a", "b/d"))
+    assert sorted(synced) == sorted((tmp_path / name).stat().st_ino for name in ("a", "b/d", ".", "b"))
+    with pytest.raises(OutputError, match=r"cannot write .*missing: No such file"):
+        sync([str(tmp_path / "missing")])
+
+
+def test_checksum_tells_its_progress(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_PIECE", 4)
+    (tmp_path / "a").write_bytes(b"0123456789")
+    told = []
+    assert checksum(str(tmp_path / "a"), told.append) == xxhash.xxh3_128(b"0123456789").hexdigest()
+    assert told == [4, 4, 2]

@@ -8,25 +8,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dask_bpe.errors import OutputError, ShardError
-from dask_bpe.io import manifest as manifests
-from dask_bpe.io.manifest import Manifest, clear_output, prepare_output
-from dask_bpe.io.shards import Shard, Span
+from dask_bpe.errors import ShardError
+from dask_bpe.io import records
+from dask_bpe.io.manifest import Manifest
+from dask_bpe.io.shards import File, Shard, Span
 
 SHARD = Shard(
     name="part-00000.bin",
     tokens=5,
     documents=2,
-    bytes=10,
     max_id=7,
-    xxh3_128="a" * 32,
-    index_xxh3_128="b" * 32,
+    files=(
+        File("part-00000.bin", 10, "a" * 32),
+        File("part-00000.idx", 24, "b" * 32),
+        File("part-00000.docs.parquet", 900, "c" * 32),
+    ),
     sources=(Span("/text/é\udcff.txt", 0, 20),),
     continues=False,
     open_end=True,
 )
-NEXT = replace(SHARD, name="part-00001.bin", continues=True, open_end=False, max_id=9)
-MANIFEST = Manifest("bin", "uint16", "c" * 64, 300, {"errors": "replace", "separator": None}, (SHARD, NEXT))
+NEXT = replace(
+    SHARD,
+    name="part-00001.bin",
+    files=tuple(replace(file, name=file.name.replace("0.", "1.")) for file in SHARD.files),
+    continues=True,
+    open_end=False,
+    max_id=9,
+)
+MANIFEST = Manifest(
+    "bin",
+    "uint16",
+    "c" * 64,
+    300,
+    {"errors": "replace", "separator": None},
+    (SHARD, NEXT),
+    {"bytes": 40, "documents": 3, "invalid": 0, "quarantined": 1},
+    {"end": {"text": "<|é|>", "id": 299, "count": 3}},
+)
 
 
 def test_round_trip(tmp_path):
@@ -35,6 +53,19 @@ def test_round_trip(tmp_path):
     assert Manifest.read(tmp_path) == MANIFEST
     assert (tmp_path / "manifest.json").read_text() == MANIFEST.to_json()
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_one_shard_a_line():
+    lines = MANIFEST.to_json().splitlines()
+    assert [line.strip().rstrip(",") for line in lines[-4:-2]] == [
+        json.dumps(shard) for shard in json.loads(MANIFEST.to_json())["shards"]
+    ]
+
+
+def test_a_remote_folder():
+    MANIFEST.write("memory://manifest")
+    assert Manifest.read("memory://manifest/") == MANIFEST
+    fsspec.filesystem("memory").rm("/manifest", recursive=True)
 
 
 def test_no_shards(tmp_path):
@@ -74,7 +105,7 @@ def edited(change) -> str:
     data = json.loads(MANIFEST.to_json())
     change(data)
     content = {key: value for key, value in data.items() if key not in ("kind", "version", "sha256")}
-    return json.dumps(data | {"sha256": manifests._digest(content)})
+    return json.dumps(data | {"sha256": records.digest(content)})
 
 
 def test_missing(tmp_path):
@@ -89,8 +120,8 @@ def test_not_a_manifest(tmp_path, text):
 
 
 def test_other_version(tmp_path):
-    text = MANIFEST.to_json().replace('"version": 2', '"version": 3')
-    assert "manifest version 3; this dask_bpe reads version 2" in damaged(tmp_path, text)
+    text = MANIFEST.to_json().replace('"version": 3', '"version": 2')
+    assert "it has version 2; this dask_bpe reads version 3" in damaged(tmp_path, text)
 
 
 def test_changed_by_hand(tmp_path):
@@ -112,17 +143,26 @@ def test_any_damaged_byte_is_noticed(tmp_path_factory, place, change):
     assert found == MANIFEST
 
 
-@pytest.mark.parametrize(
-    "key", ["version", "sha256", "format", "dtype", "vocabulary", "vocab_size", "options", "shards"]
-)
+@pytest.mark.parametrize("key", ["format", "dtype", "vocabulary", "vocab_size", "options", "shards", "text", "marks"])
 def test_missing_field(tmp_path, key):
-    assert f"'{key}' is missing" in damaged(tmp_path, edited_without_digest(lambda data: data.pop(key)))
+    assert f"'{key}' is missing" in damaged(tmp_path, edited(lambda data: data.pop(key)))
 
 
-def edited_without_digest(change) -> str:
+@pytest.mark.parametrize("key", ["version", "sha256"])
+def test_missing_field_of_the_record(tmp_path, key):
     data = json.loads(MANIFEST.to_json())
-    change(data)
-    return json.dumps(data)
+    del data[key]
+    assert f"'{key}' is missing" in damaged(tmp_path, json.dumps(data))
+
+
+@pytest.mark.parametrize("key", ["bytes", "documents", "invalid", "quarantined"])
+def test_missing_field_of_the_text(tmp_path, key):
+    assert f"text: '{key}' is missing" in damaged(tmp_path, edited(lambda data: data["text"].pop(key)))
+
+
+@pytest.mark.parametrize("key", ["text", "id", "count"])
+def test_missing_field_of_a_mark(tmp_path, key):
+    assert f"mark 'end': '{key}' is missing" in damaged(tmp_path, edited(lambda data: data["marks"]["end"].pop(key)))
 
 
 @pytest.mark.parametrize("key", list(Shard.__dataclass_fields__))
@@ -137,15 +177,22 @@ def test_missing_field_of_a_shard(tmp_path, key):
         {"name": "part-00000.parquet"},
         {"name": "part-00000.bin.tmp-0"},
         {"name": "part-00001.bin"},
-        {"tokens": 0, "bytes": 0},
+        {"tokens": 0, "files": [["part-00000.bin", 0, "a"], ["part-00000.idx", 24, "b"]]},
+        {"tokens": 0},
+        {"tokens": 6},
         {"tokens": -1},
         {"tokens": True},
         {"tokens": "5"},
         {"documents": 0},
-        {"bytes": 11},
+        {"files": []},
+        {"files": [["part-00000.bin", 10, "a"], ["part-00000.idx", 24, "b"]]},
+        {"files": [["part-00000.bin", 11, "a"], ["part-00000.idx", 24, "b"], ["part-00000.docs.parquet", 9, "c"]]},
+        {"files": [["part-00000.bin", 10, "a"], ["part-00001.idx", 24, "b"], ["part-00000.docs.parquet", 9, "c"]]},
+        {"files": [["part-00000.bin", 10, 3], ["part-00000.idx", 24, "b"], ["part-00000.docs.parquet", 9, "c"]]},
+        {"files": [["part-00000.bin", "10", "a"], ["part-00000.idx", 24, "b"], ["part-00000.docs.parquet", 9, "c"]]},
+        {"files": "a"},
         {"max_id": 300},
         {"max_id": 65536},
-        {"index_xxh3_128": None},
         {"sources": [["a", 1]]},
         {"sources": "a"},
         {"continues": 1},
@@ -156,55 +203,20 @@ def test_impossible_shard(tmp_path, wrong):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"format": "npy"}, {"dtype": "int8"}, {"shards": [1]}, {"options": []}, {"vocab_size": -1}]
+    "wrong",
+    [
+        {"format": "npy"},
+        {"dtype": "int8"},
+        {"shards": [1]},
+        {"options": []},
+        {"vocab_size": -1},
+        {"text": []},
+        {"text": {"bytes": -1}},
+        {"marks": []},
+        {"marks": {"end": 3}},
+        {"marks": {"end": {"text": "x", "id": "y", "count": 3}}},
+        {"marks": {"end": {"text": "x", "id": 1, "count": -3}}},
+    ],
 )
 def test_impossible_manifest(tmp_path, wrong):
     damaged(tmp_path, edited(lambda data: data.update(wrong)))
-
-
-class TestOutput:
-    def test_new_folder(self, tmp_path):
-        assert prepare_output(tmp_path / "a" / "b") == (str(tmp_path / "a" / "b"), True)
-        assert not list((tmp_path / "a" / "b").iterdir())
-        prepare_output(tmp_path / "a" / "b")
-
-    def test_not_empty(self, tmp_path):
-        (tmp_path / "notes.txt").write_text("")
-        with pytest.raises(OutputError, match=r"not empty \(it holds 'notes.txt'\)"):
-            prepare_output(tmp_path)
-
-    def test_a_file(self, tmp_path):
-        (tmp_path / "a").write_text("")
-        with pytest.raises(OutputError, match="the output must be a folder"):
-            prepare_output(tmp_path / "a")
-        with pytest.raises(OutputError, match="cannot make the output folder"):
-            prepare_output(tmp_path / "a" / "b")
-
-    def test_unwritable(self):
-        with pytest.raises(OutputError):
-            prepare_output("/proc/dask_bpe")
-
-    def test_remote(self):
-        assert prepare_output("memory://out-manifest/") == ("memory://out-manifest", False)
-        MANIFEST.write("memory://out-manifest")
-        assert Manifest.read("memory://out-manifest") == MANIFEST
-        with pytest.raises(OutputError, match="not empty"):
-            prepare_output("memory://out-manifest")
-        clear_output("memory://out-manifest")
-        prepare_output("memory://out-manifest")
-        fsspec.filesystem("memory").rm("/out-manifest", recursive=True)
-
-    def test_clearing_takes_only_what_is_ours(self, tmp_path):
-        ours = [
-            "part-00000.bin",
-            "part-00000.idx",
-            "part-123456.parquet.tmp-0a",
-            "manifest.json",
-            "manifest.json.tmp-1",
-        ]
-        others = ["part-0.bin", "notes.txt", "part-00000.bin.old", "x-manifest.json"]
-        for name in ours + others:
-            (tmp_path / name).write_text("")
-        clear_output(tmp_path)
-        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(others)
-        clear_output(tmp_path / "missing")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dask_bpe.errors import ParameterError, ShardError
 from dask_bpe.io import reader
+from dask_bpe.io.job import part_name
 from dask_bpe.io.manifest import Manifest
 from dask_bpe.io.reader import open_tokens
 from dask_bpe.io.shards import FORMATS, open_writer
@@ -25,7 +26,7 @@ def encode(folder, kind: str, documents: list[list[int]], cuts: list[int], dtype
     start = taken = 0
     for index, cut in enumerate([*cuts, len(tokens)]):
         here = [end for end in ends[taken:] if end <= cut]
-        with open_writer(kind, folder, index, dtype, continues=start > 0 and start not in ends) as writer:
+        with open_writer(kind, folder, part_name(index), dtype, continues=start > 0 and start not in ends) as writer:
             writer.write(np.array(tokens[start:cut], np.uint32), np.array(here, np.int64) - start)
             if shard := writer.close():
                 # Documents without tokens go with the shard they are in; one of them alone leaves no shard.
@@ -160,7 +161,7 @@ def test_two_open_shards_that_do_not_continue(tmp_path):
     """Files without a final separator: the last document ends with its file."""
     shards = []
     for index in range(2):
-        with open_writer("bin", tmp_path, index, "uint16") as writer:
+        with open_writer("bin", tmp_path, part_name(index), "uint16") as writer:
             writer.write(np.array([index, 5], np.uint16), np.array([], np.int64))
             shards.append(writer.close())
     Manifest("bin", "uint16", "f", 256, {}, tuple(shards)).write(tmp_path)
@@ -219,6 +220,19 @@ class TestDamage:
         with pytest.raises(ShardError, match="document offsets do not fit 4 tokens"):
             open_tokens(tmp_path).documents[0]
 
+    @pytest.mark.parametrize("change", ["missing", "cut", "changed"])
+    def test_origins(self, tmp_path, change):
+        encode(tmp_path, "bin", [[0], [1]], [1])
+        path = tmp_path / "part-00001.docs.parquet"
+        if change == "changed":
+            self.flip(str(path), 30)
+            with pytest.raises(ShardError, match=r"part-00001\.docs\.parquet has changed"):
+                open_tokens(tmp_path).verify()
+            return
+        path.unlink() if change == "missing" else path.write_bytes(path.read_bytes()[:-1])
+        message = {"missing": r"cannot read part-00001\.docs\.parquet: No such", "cut": r"docs\.parquet has \d+ bytes"}
+        self.refuses_to_open(Located(tmp_path), message[change])
+
     def test_parquet_of_garbage(self, tmp_path):
         encode(tmp_path, "parquet", [[0], [1, 2]], [1])
         path = tmp_path / "part-00001.parquet"
@@ -264,6 +278,7 @@ def test_verify_tells_its_progress(corpus):
             calls.append(stage)
 
     corpus.verify(Recorder())
-    assert calls[0] == ("verifying", corpus.manifest.bytes, "B")
-    assert sum(calls[1:-1]) == corpus.manifest.bytes
+    n_bytes = sum(path.stat().st_size for path in Path(corpus.path).glob("part-*"))
+    assert calls[0] == ("verifying", n_bytes, "B")
+    assert sum(calls[1:-1]) == n_bytes
     assert calls[-1] == "verifying"

@@ -1,6 +1,7 @@
 """Which files an input names, and reading ranges of them."""
 
 import os
+import time
 
 import fsspec
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from dask_bpe.errors import InputError, ParameterError
 from dask_bpe.io import source
-from dask_bpe.io.source import TextFile, list_files, read_range
+from dask_bpe.io.source import SourceFile, list_files, read_list, read_range, version_of
 
 
 @pytest.fixture
@@ -39,17 +40,19 @@ def memory():
     fs.rm("/corpus", recursive=True)
 
 
-def names(files: list[TextFile], root) -> list[str]:
+def names(files: list[SourceFile], root) -> list[str]:
     return [os.path.relpath(file.path, root) for file in files]
 
 
 def test_one_file(tree):
-    assert list_files(tree / "b.txt") == list_files(str(tree / "b.txt")) == [TextFile(str(tree / "b.txt"), 2)]
+    version = str((tree / "b.txt").stat().st_mtime_ns)
+    expected = [SourceFile(str(tree / "b.txt"), 2, version)]
+    assert list_files(tree / "b.txt") == list_files(str(tree / "b.txt")) == expected
 
 
 def test_relative_path_becomes_absolute(tree, monkeypatch):
     monkeypatch.chdir(tree)
-    assert list_files("./sub/../a.txt") == [TextFile(str(tree / "a.txt"), 1)]
+    assert [file.path for file in list_files("./sub/../a.txt")] == [str(tree / "a.txt")]
 
 
 def test_folder_is_walked_without_hidden_files(tree):
@@ -128,11 +131,80 @@ def test_named_twice(tree):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst", ".bz2", ".XZ"])
-def test_compressed_is_refused(tree, suffix):
-    (tree / f"t.txt{suffix}").write_bytes(b"x")
-    for item in (tree, tree / f"t.txt{suffix}"):
-        with pytest.raises(InputError, match="compressed files are not supported"):
+def test_compressed_files_are_listed(tree, suffix):
+    (tree / f"sub/t.txt{suffix}").write_bytes(b"x")
+    assert f"sub/t.txt{suffix}" in names(list_files(tree), tree)
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tar", ".tar.gz", ".TGZ", ".7z"])
+def test_archives_are_refused(tree, suffix):
+    (tree / f"t{suffix}").write_bytes(b"x")
+    for item in (tree, tree / f"t{suffix}"):
+        with pytest.raises(InputError, match="archives of files are not supported"):
             list_files(item)
+
+
+def test_version_changes_with_the_file(tree, memory):
+    for path, write in (
+        (str(tree / "a.txt"), (tree / "a.txt").write_bytes),
+        (memory + "/a.txt", lambda data: fsspec.filesystem("memory").pipe_file("/corpus/a.txt", data)),
+    ):
+        listed = list_files(path)[0]
+        assert version_of(path) == (listed.size, listed.version)
+        assert listed.version
+        write(b"z")
+        size, version = version_of(path)
+        assert size == 1
+        assert version != listed.version
+
+
+def test_version_of_what_is_gone(tree, memory):
+    for path in (str(tree / "gone"), memory + "/gone"):
+        with pytest.raises(InputError, match=r"cannot read .*gone") as caught:
+            version_of(path)
+        assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+def test_list_of_files(tree, memory, monkeypatch):
+    monkeypatch.chdir(tree)
+    text = f"\ufeff# corpora\n\n  a.txt \r\nsub/*\n{memory}/b.txt\n#{tree}/b.txt\ncafé/näme.txt"
+    (tree / "files.lst").write_text(text, encoding="utf-8")
+    expected = [f"{tree}/a.txt", f"{tree}/sub/*", f"{memory}/b.txt", f"{tree}/café/näme.txt"]
+    assert read_list("files.lst") == expected
+    fsspec.filesystem("memory").pipe_file("/corpus/files.lst", text.encode())
+    assert read_list(memory + "/files.lst") == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"a.txt\nb\xff.txt\n", r"files\.lst: line 2 is not UTF-8"),
+        (b"\n\na\0.txt\n", r"files\.lst: line 3: a path holds a NUL character"),
+        (b"memory://a::b\n", r"files\.lst: line 1: .*chained URLs"),
+        (b"# nothing\n\n", r"files\.lst: lists no files"),
+        (None, r"cannot read the list of files .*files\.lst: No such file"),
+    ],
+)
+def test_wrong_list_of_files(tmp_path, data, message):
+    path = tmp_path / "files.lst"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(InputError, match=message) as caught:
+        read_list(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_many_files_are_listed_quickly(tmp_path):
+    for folder in range(20):
+        (tmp_path / f"{folder:02}").mkdir()
+        for file in range(1000):
+            (tmp_path / f"{folder:02}" / f"{file:03}").write_bytes(b"x")
+    start = time.perf_counter()
+    files = list_files(tmp_path)
+    assert time.perf_counter() - start < 5
+    assert [file.path for file in files] == sorted(file.path for file in files)
+    assert len(files) == 20_000
 
 
 @pytest.mark.parametrize("wrong", [None, 3, b"bytes", {"a"}, [3], ["memory://a::b"], "nosuchprotocol://x"])
@@ -148,12 +220,12 @@ def test_no_permission(tree, monkeypatch):
 
 
 def test_remote_listing(memory):
-    assert list_files(memory) == [
-        TextFile("memory:///corpus/a.txt", 1),
-        TextFile("memory:///corpus/b.txt", 2),
-        TextFile("memory:///corpus/sub/c.txt", 3),
+    assert [(file.path, file.size) for file in list_files(memory)] == [
+        ("memory:///corpus/a.txt", 1),
+        ("memory:///corpus/b.txt", 2),
+        ("memory:///corpus/sub/c.txt", 3),
     ]
-    assert list_files(memory + "/b.txt") == [TextFile(memory + "/b.txt", 2)]
+    assert [(file.path, file.size) for file in list_files(memory + "/b.txt")] == [(memory + "/b.txt", 2)]
     assert [file.size for file in list_files(memory + "/*.txt")] == [1, 2]
     for item in ("/missing", "/*.nothing"):
         with pytest.raises(InputError):

@@ -1,0 +1,146 @@
+"""Counting that can be interrupted: plan, partitions, sums and the whole are files of a work folder, in this order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from functools import partial
+from typing import TYPE_CHECKING
+
+import dask
+
+from dask_bpe.cluster import blocks, schedule
+from dask_bpe.cluster.blocks import Block
+from dask_bpe.cluster.contents import Reading
+from dask_bpe.cluster.count_files import Result, read_counts
+from dask_bpe.cluster.count_plan import CountJob, CountPlan
+from dask_bpe.cluster.memory import fit_in, machine_memory, memory_per_task, n_buckets
+from dask_bpe.cluster.reduce import Counting, compute_all, finished_roots, reduce_in_folder
+from dask_bpe.counts import PretokenCounts, combine, expected_distinct
+from dask_bpe.errors import OutputError
+from dask_bpe.io import paths, records
+from dask_bpe.io.atomic import File
+from dask_bpe.io.folders import make_folder
+from dask_bpe.io.source import SourceFile
+from dask_bpe.io.work_folder import WorkFolder
+from dask_bpe.progress import Progress
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+WHOLE, RECORD = "counts.parquet", "counts.json"
+KIND = "dask_bpe.counts.whole"
+VERSION = 1
+# Blocks that are counted twice to learn how the number of distinct pre-tokens grows.
+_SAMPLED = 4
+
+
+def count_in_folder(
+    files: Sequence[SourceFile],
+    reading: Reading,
+    count: Callable[..., PretokenCounts],
+    folder: WorkFolder,
+    *,
+    block_bytes: int | None,
+    max_bytes: int | None,
+    split_every: int,
+    min_count: int,
+    memory_per_worker: int | None,
+    client: Client | None,
+    progress: Progress,
+) -> PretokenCounts:
+    """Count files, keeping all that is done in a work folder, and going on from what is there.
+
+    count : makes the counts of a partition, ``count(blocks, job=...)``. The others are those of `count_pretokens`.
+
+    Raises
+    ------
+    InputError, OutputError, ParameterError, VocabularyError, ClusterError
+    """
+    wanted = CountJob.of(files, reading, max_bytes)
+    plan = CountPlan.read(folder, wanted, block_bytes)
+    if plan is not None:
+        whole = _read_whole(folder, plan, min_count)
+        if whole is not None:
+            return whole
+        roots = finished_roots(folder.counts, plan.digest, plan.n_buckets)
+        if roots is not None:
+            return _join(roots, folder, plan, min_count)
+    client = schedule.active_client(client)
+    total = sum(file.size for file in files)
+    total = total if max_bytes is None else min(total, max_bytes)
+    with schedule.job("counting", total, "B", progress, client) as job:
+        if plan is None:
+            size = blocks.block_size(total, schedule.n_threads(client), block_bytes)
+            parts = blocks.gather(blocks.divide(files, size, max_bytes, reading.how), size)
+            buckets = _choose_buckets(parts, total, count, memory_per_task(client, memory_per_worker), client)
+            plan = CountPlan(wanted.to_json(), size, buckets, tuple(map(tuple, parts)))
+            plan.write(folder)
+        make_folder(folder.counts)
+        shared = Counting(partial(count, job=job), folder.path, folder.counts, plan.digest, plan.n_buckets, job)
+        roots = reduce_in_folder(plan.partitions, shared, split_every, client)
+    return _join(roots, folder, plan, min_count)
+
+
+def _read_whole(folder: WorkFolder, plan: CountPlan, min_count: int) -> PretokenCounts | None:
+    """The counts of an earlier run that came to its end; None if there are none, or not these, or they are damaged."""
+    try:
+        content = records.find(folder / RECORD, KIND, VERSION)
+        if content is None or (content["plan"], content["min_count"]) != (plan.digest, min_count):
+            return None
+        if not File(*content["file"]).is_whole(folder.path):
+            return None
+    except OSError as error:
+        raise OutputError(f"cannot read {folder / WHOLE}: {paths.one_line(error)}") from error
+    return PretokenCounts.from_parquet(folder / WHOLE)
+
+
+def _join(roots: Sequence[Result], folder: WorkFolder, plan: CountPlan, min_count: int) -> PretokenCounts:
+    """Make one of the counts of all buckets, without the rare ones, and keep it."""
+    files = [root.files[0] for root in roots]
+    if min_count == 1:
+        # Both sides of the last sum, and the sum; then the order of first occurrence.
+        rows, n_bytes = sum(file.n_strings for file in files), sum(file.n_bytes for file in files)
+        fit_in(f"joining {rows:,} distinct pre-tokens", 2 * (32 * rows + n_bytes) + 16 * rows, machine_memory())
+    counts = combine([read_counts(folder.counts, file).at_least(min_count) for file in files]).ranked()
+    size, checksum = counts.to_parquet(folder / WHOLE)
+    written = File(WHOLE, size, checksum)
+    content = {"plan": plan.digest, "min_count": min_count, "file": list(astuple(written))}
+    records.write(folder / RECORD, KIND, VERSION, content)
+    folder.clear_sums()
+    folder.clear_temporary()  # of workers that died
+    return counts
+
+
+def _choose_buckets(
+    parts: Sequence[Sequence[Block]],
+    total: int,
+    count: Callable[..., PretokenCounts],
+    memory: int,
+    client: Client | None,
+) -> int:
+    """Into how many buckets the pre-tokens are dealt: one, unless a worker could not hold them all."""
+    expected = float(expected_distinct(total))
+    if n_buckets(4 * expected, memory) == 1 or len(parts) <= _SAMPLED:
+        return n_buckets(2 * expected, memory)
+    # How fast they grow differs by languages more than by anything else: so a sample says it.
+    sample = [parts[k * len(parts) // _SAMPLED] for k in range(_SAMPLED)]
+    counted = [dask.delayed(count, pure=False)(part, job="sampling") for part in sample]
+    (found,) = compute_all([dask.delayed(_distinct, pure=False)(counted)], client)
+    part_bytes, part, whole_bytes, whole = found
+    return n_buckets(_extrapolated(part_bytes, part, whole_bytes, whole, total), memory)
+
+
+def _distinct(counts: Sequence[PretokenCounts]) -> tuple[float, float, float, float]:
+    """Bytes and distinct pre-tokens of a part, on average, and of all parts together."""
+    whole, n = combine(counts), len(counts)
+    return whole.n_bytes / n, sum(map(len, counts)) / n, float(whole.n_bytes), float(len(whole))
+
+
+def _extrapolated(part_bytes: float, part: float, whole_bytes: float, whole: float, total: int) -> float:
+    """Distinct pre-tokens of `total` bytes by Heaps' law through two points. The power falls: it is an upper bound."""
+    if not part or whole_bytes <= part_bytes:
+        return float(expected_distinct(total))
+    power = math.log(whole / part) / math.log(whole_bytes / part_bytes)
+    return float(whole * (max(total, whole_bytes) / whole_bytes) ** power)

@@ -1,0 +1,208 @@
+"""Partitions of a bag computed one by one: what one reports is there at once, and what one lacks stops no other."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Container, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import dask
+import dask.bag as db
+from dask.callbacks import Callback
+
+from dask_bpe.cluster.schedule import stop_in_worker
+from dask_bpe.errors import ClusterError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_T = TypeVar("_T")
+
+_SECONDS_WITHOUT_WORKERS = 60.0
+_SECONDS_BETWEEN_POLLS, _SECONDS_BETWEEN_LOOKS = 0.02, 1.0
+# When nothing waits any more, a task is begun once more if it takes so many times the median, and so many seconds.
+_SLOW_TIMES, _SLOW_SECONDS = 3.0, 10.0
+# How long such a twin that has lost is waited for at the end.
+_SECONDS_FOR_TWINS = 5.0
+
+
+def run(
+    make: Callable[[Sequence[_T]], db.Bag],
+    items: Sequence[_T],
+    client: Client | None,
+    job: str,
+    collect: Callable[[Any], None],
+    failed: Callable[[_T, str], Any],
+) -> None:
+    """Compute a bag whose partitions each give one report, and hand every report on as soon as it is there.
+
+    On a cluster every partition is a future of its own: a task whose worker dies again and again, at last also alone,
+    is reported as failed and the others go on; when nothing waits any more, those that take much longer than the others
+    are begun once more on another worker, and the first to end counts.
+
+    Parameters
+    ----------
+    make : gives the bag of some of the items, a partition each.
+    items : in the order in which they are to begin.
+    job : the name of the job.
+    collect : is given the reports in any order, one or two for an item. What it raises stops the job.
+    failed : makes the report of an item that killed its workers.
+
+    Raises
+    ------
+    ClusterError
+        When there have been no workers for a minute.
+    """
+    if client is None:
+        _run_here(make(items), collect)
+    else:
+        _Run(make, items, client, job, collect, failed).go()
+
+
+def _run_here(bag: db.Bag, collect: Callable[[Any], None]) -> None:
+    wanted = set(bag.__dask_keys__())
+
+    def ended(key: Any, reports: Any, *_: Any) -> None:
+        if key in wanted:
+            for report in reports:
+                collect(report)
+
+    with Callback(posttask=ended):
+        reports = bag.compute(scheduler=dask.config.get("scheduler", None) or "threads")
+    # A scheduler of the user's own may know nothing of callbacks; a second report of an item is no news.
+    for report in reports:
+        collect(report)
+
+
+class _Run(Generic[_T]):
+    """The futures of a job; see `run`."""
+
+    def __init__(
+        self,
+        make: Callable[[Sequence[_T]], db.Bag],
+        items: Sequence[_T],
+        client: Client,
+        job: str,
+        collect: Callable[[Any], None],
+        failed: Callable[[_T, str], Any],
+    ) -> None:
+        self._make, self._items, self._client, self._job = make, items, client, job
+        self._collect, self._failed = collect, failed
+        self._futures: dict[Any, int] = {}
+        self._waiting = set(range(len(items)))
+        self._began: dict[str, float] = {}
+        self._seconds: list[float] = []
+        self._doubled: set[int] = set()
+        self._twins: dict[Any, Sequence[str]] = {}
+        self._failures: dict[int, Any] = {}
+        # Those whose workers died again and again; the ones among them that are to be tried alone.
+        self._suspects: set[int] = set()
+        self._alone: list[int] = []
+        self._had_workers = time.monotonic()
+
+    def go(self) -> None:
+        """Until every item is reported."""
+        from distributed import as_completed
+
+        running = as_completed(self._submit(range(len(self._items))), loop=self._client.loop)
+        looked = time.monotonic()
+        try:
+            while self._waiting:
+                batch = running.next_batch(block=False)
+                for future in batch:
+                    self._take(future)
+                if time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
+                    looked = time.monotonic()
+                    for future in self._look():
+                        running.add(future)
+                if self._alone and not self._futures:
+                    for future in self._submit([self._alone.pop()]):
+                        running.add(future)
+                if not batch:
+                    time.sleep(_SECONDS_BETWEEN_POLLS)
+        finally:
+            left = [future for future, number in self._futures.items() if not future.done() or number in self._waiting]
+            if left:
+                self._client.cancel(left, force=True)
+        if self._doubled:
+            self._client.run(stop_in_worker, self._job, _SECONDS_FOR_TWINS, on_error="ignore")
+
+    def _submit(self, numbers: Sequence[int], workers: Sequence[str] | None = None) -> list[Any]:
+        bag = self._make([self._items[number] for number in numbers])
+        # Not optimized: a future is then the task that works, and not one behind it, with another name.
+        partitions = bag.to_delayed(optimize_graph=False)
+        futures = self._client.compute(partitions, workers=workers, allow_other_workers=workers is not None)
+        self._futures.update(zip(futures, numbers, strict=True))
+        return list(futures)
+
+    def _take(self, future: Any) -> None:
+        number = self._futures.pop(future)
+        self._twins.pop(future, None)
+        if number not in self._waiting:
+            return
+        if future.status == "finished":
+            for report in future.result():
+                self._collect(report)
+            began = self._began.pop(future.key, None)
+            if began is not None:
+                self._seconds.append(time.monotonic() - began)
+        elif number in self._futures.values():
+            self._failures[number] = future
+            return  # its twin may do better
+        else:
+            reason = _reason_of(self._failures.pop(number, future))
+            if number not in self._suspects:
+                # Dask blames all tasks of a worker that dies: another one may have been the cause.
+                self._suspects.add(number)
+                self._alone.append(number)
+                return
+            self._collect(self._failed(self._items[number], reason))
+        self._waiting.discard(number)
+
+    def _look(self) -> list[Any]:
+        """See whether there are workers, and which tasks take too long; the futures of their twins."""
+        now = time.monotonic()
+        processing = self._client.processing()
+        if processing:
+            self._had_workers = now
+        elif now - self._had_workers > _SECONDS_WITHOUT_WORKERS:
+            raise ClusterError(
+                f"the cluster at {self._client.scheduler.address} has had no workers for"
+                f" {_SECONDS_WITHOUT_WORKERS:.0f} s: start some, and ask for the job again to go on with it"
+            )
+        self._give_up_twins(processing)
+        place = {key: worker for worker, keys in processing.items() for key in keys}
+        for key in place:
+            self._began.setdefault(key, now)
+        if len(self._waiting) >= sum(self._client.nthreads().values()) or not self._seconds:
+            return []
+        limit = max(_SLOW_SECONDS, _SLOW_TIMES * statistics.median(self._seconds))
+        twins: list[Any] = []
+        for future, number in list(self._futures.items()):
+            slow = future.key in place and now - self._began[future.key] > limit
+            others = [worker for worker in processing if worker != place.get(future.key)]
+            if slow and others and number in self._waiting and number not in self._doubled:
+                self._doubled.add(number)
+                (twin,) = self._submit([number], others)
+                self._twins[twin] = others
+                twins.append(twin)
+        return twins
+
+    def _give_up_twins(self, workers: Container[str]) -> None:
+        """Cancel those whose workers are all gone: in spite of `allow_other_workers` Dask gives them to no new one."""
+        for future, others in list(self._twins.items()):
+            if not any(worker in workers for worker in others):
+                self._doubled.discard(self._futures[future])
+                del self._twins[future]
+                self._client.cancel([future], force=True)
+
+
+def _reason_of(future: Any) -> str:
+    """Why a future has no result, for what is no fault of the input; else its exception is raised."""
+    from distributed import KilledWorker
+
+    error = future.exception() if future.status == "error" else None
+    if error is not None and not isinstance(error, KilledWorker):
+        raise error
+    return "its worker died again and again, perhaps for want of memory" if error else "its task was lost"

@@ -1,0 +1,106 @@
+"""What `run` does on a cluster when tasks hang, die, or have nowhere to run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import dask.bag as db
+import pytest
+from distributed import Client, LocalCluster
+
+from dask_bpe.cluster import run as running
+from dask_bpe.cluster import schedule
+from dask_bpe.cluster.run import run as run_bag
+from dask_bpe.errors import ClusterError
+from dask_bpe.progress import Progress
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def own_client(cluster: LocalCluster) -> Iterator[Client]:
+    with Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def run(client: Client | None, items: Sequence[Any], task: Any) -> list[Any]:
+    """The reports of a task for every item."""
+    reports: list[Any] = []
+
+    def make(chosen: Sequence[Any]) -> db.Bag:
+        return db.from_sequence(chosen, npartitions=len(chosen)).map(task)
+
+    with schedule.job("testing", None, "B", Progress(), client) as job:
+        run_bag(make, items, client, job, reports.append, lambda item, why: (item, why))
+    return reports
+
+
+def test_the_one_that_hangs_is_begun_again(own_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_SLOW_SECONDS", 1.0)
+    monkeypatch.setattr(running, "_SECONDS_BETWEEN_LOOKS", 0.1)
+    monkeypatch.setattr(running, "_SECONDS_FOR_TWINS", 0.1)
+    folder = str(tmp_path)
+
+    def task(number: int) -> int:
+        path = os.path.join(folder, str(number))  # noqa: PTH118
+        if number == 0 and not os.path.exists(path):  # noqa: PTH110
+            open(path, "w").close()  # noqa: PTH123
+            time.sleep(60)
+        time.sleep(0.3)
+        return number
+
+    began = time.monotonic()
+    assert sorted(set(run(own_client, range(6), task))) == [0, 1, 2, 3, 4, 5]
+    assert time.monotonic() - began < 40  # not a measure of speed: the first one sleeps for 60
+
+
+def test_the_one_that_kills_its_workers_is_reported(own_client: Client) -> None:
+    def task(number: int) -> int:
+        if number == 3:
+            os._exit(1)
+        return number
+
+    found = run(own_client, range(6), task)
+    assert sorted(item for item in found if isinstance(item, int)) == [0, 1, 2, 4, 5]
+    ((item, why),) = [item for item in found if not isinstance(item, int)]
+    assert item == 3
+    assert "died again and again" in why
+
+
+def test_no_workers_is_an_error(cluster: LocalCluster, own_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_SECONDS_WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr(running, "_SECONDS_BETWEEN_LOOKS", 0.1)
+    cluster.scale(0)
+    while own_client.nthreads():
+        time.sleep(0.1)
+    with pytest.raises(ClusterError, match="no workers for 1 s"):
+        run(own_client, range(3), lambda number: number)
+
+
+def test_what_a_task_raises_stops_the_job(own_client: Client) -> None:
+    def task(number: int) -> int:
+        if number == 2:
+            raise ValueError("number two")
+        time.sleep(0.01)
+        return number
+
+    for client in (None, own_client):
+        with pytest.raises(ValueError, match="number two"):
+            run(client, range(50), task)
+
+
+def test_memory_per_thread(own_client: Client) -> None:
+    assert schedule.memory_per_thread(own_client, 1 << 30) == 1 << 30
+    limit = schedule.memory_per_thread(own_client, None)
+    assert limit is not None
+    assert limit > 1 << 20
+    assert schedule.memory_per_thread(None, None) is None
+    assert schedule.memory_per_thread(None, 1 << 30) == (1 << 30) // schedule.n_threads(None)

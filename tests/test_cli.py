@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -16,6 +17,8 @@ from click.testing import CliRunner, Result
 import dask_bpe
 from dask_bpe.cli import main
 from dask_bpe.cli.options import size
+from dask_bpe.io import patience
+from dask_bpe.io import source as sources
 
 END = "<|endoftext|>"
 TEXT = f"low lower lowest{END}new newer newest\n自君之出矣{END}" * 20
@@ -63,6 +66,31 @@ def test_train_says_what_it_did(tmp_path: Path, text: Path) -> None:
     for label in ("text", "pre-tokens", "merges", "counting", "merging", "peak memory", "longest token"):
         assert f"  {label}" in result.stdout
     assert "counting: " in result.stderr  # progress, apart from the result
+
+
+def test_train_goes_on_in_a_work_folder(tmp_path: Path, text: Path, vocabulary: Path) -> None:
+    work, out = tmp_path / "work", tmp_path / "again.json"
+    command = ["train", text, "--vocab-size", 280, "--special-token", END, "--out", out, "--force", "--work-dir", work]
+    for more in ([], [], ["--overwrite"], ["--save-counts", tmp_path / "counts.parquet", "--overwrite"]):
+        result = run(*command, *more)
+        assert result.exit_code == 0, result.output
+        assert out.read_bytes() == vocabulary.read_bytes()
+        assert (work / "counts.parquet").exists()
+    refused(run(*command, "--pattern", "cl100k"), "pattern 'gpt2', not 'cl100k'", "--overwrite")
+    assert run(*command[:-2], "--overwrite").exit_code == 2
+
+
+def test_train_says_what_it_dropped(tmp_path: Path, text: Path) -> None:
+    text.write_text("the cat sat on the mat and the rat sat too " * 9 + "once upon a time")
+    command = ["train", text, "--vocab-size", 270, "--out", tmp_path / "v.json", "--force", "--min-count", 2, "-q"]
+    assert run(*command).exit_code == 0
+    result = run(*command[:-1])
+    assert "5, 5 of them distinct" in result.stdout
+    assert "merges are the same without anything dropped" in result.stdout
+    facts = json.loads(run(*command[:-1], "--json").stdout)
+    assert (facts["dropped_pretokens"], facts["dropped_distinct_pretokens"]) == (5, 5)
+    assert 0 <= facts["proved_merges"] <= facts["merges"]
+    refused(run("train", text, "--vocab-size", 270, "--out", tmp_path / "w.json", "--min-count", 0), "min_count is 0")
 
 
 def test_train_as_json(tmp_path: Path, text: Path) -> None:
@@ -134,6 +162,69 @@ def test_info_verifies_shards(tmp_path: Path, text: Path, vocabulary: Path) -> N
     refused(run("info", out, "--verify", "--json"), "part-00000.bin")
 
 
+def test_the_same_encoding_again_goes_on_with_it(tmp_path: Path, text: Path, vocabulary: Path) -> None:
+    command = ("encode", text, "-t", vocabulary, "-o", tmp_path / "tokens")
+    first = json.loads(run(*command, "--json").stdout)
+    (tmp_path / "tokens" / "manifest.json").unlink()
+    again = run(*command)
+    assert again.exit_code == 0, again.output
+    assert "gone on with" in again.stdout
+    facts = json.loads(run(*command, "--json").stdout)
+    assert (first["resumed"], facts["resumed"]) == (0, 1)
+    varying = {"resumed", "seconds", "bytes_per_second", "peak_memory_bytes"}
+    assert {k: v for k, v in facts.items() if k not in varying} == {k: v for k, v in first.items() if k not in varying}
+
+
+def test_another_encoding_is_refused_or_overwrites(tmp_path: Path, text: Path, vocabulary: Path) -> None:
+    out = tmp_path / "tokens"
+    assert run("encode", text, "-t", vocabulary, "-o", out).exit_code == 0
+    other = ("encode", text, "-t", vocabulary, "-o", out, "--no-end", "--begin", END, "--shard-tokens", 100)
+    refused(run(*other, "-q"), "holds another job", "begin_of_document None")
+    result = run(*other, "--overwrite", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["shards"] > 1
+    ids = dask_bpe.open_tokens(out).documents[1].tolist()
+    assert dask_bpe.Tokenizer.load(vocabulary).decode(ids) == f"{END}new newer newest\n自君之出矣"
+
+
+def test_documents_that_cannot_be_read_are_listed(tmp_path: Path, text: Path, vocabulary: Path) -> None:
+    text.write_bytes(text.read_bytes() + b"bad \xff")
+    strict = ("encode", text, "-t", vocabulary, "--errors", "strict")
+    result = run(*strict, "-o", tmp_path / "tokens")
+    assert result.exit_code == 0, result.output
+    assert "1 document, listed in quarantine.jsonl" in result.stdout
+    (line,) = (tmp_path / "tokens" / "quarantine.jsonl").read_text().splitlines()
+    assert json.loads(line)["position"] == len(TEXT.encode())
+    refused(run(*strict, "-o", tmp_path / "none", "-q", "--max-bad", 0), "text.txt", "max_bad=0")
+    refused(run(*strict, "-o", tmp_path / "other", "-q", "--on-error", "raise"), "text.txt", "is not UTF-8")
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_encoding_that_is_not_complete_has_an_exit_code(
+    tmp_path: Path, text: Path, vocabulary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(patience, "WAITS", (0.0,))
+    monkeypatch.setattr(sources, "_read_local", fail)
+    command = ("encode", text, "-t", vocabulary, "-o", tmp_path / "tokens", "-q")
+    refused(run(*command), "1 of 1 partitions could not be encoded", "Input/output error", code=4)
+
+
+def test_encode_writes_other_layouts_too(tmp_path: Path, text: Path, vocabulary: Path) -> None:
+    also = [f"--also={layout}={tmp_path / layout}" for layout in ("megatron", "mds")]
+    result = run("encode", text, "-t", vocabulary, "-o", tmp_path / "tokens", *also)
+    assert result.exit_code == 0, result.output
+    for layout in ("megatron", "mds"):
+        found = run("verify", tmp_path / layout, "--json")
+        assert json.loads(found.stdout)["layout"] == layout
+    result = run("verify", tmp_path / "tokens", "--roundtrip", "--json")
+    facts = json.loads(result.stdout)
+    assert (facts["right"], facts["n_bytes"]) == (True, len(TEXT.encode()))
+    refused(run("encode", text, "-t", vocabulary, "-o", tmp_path / "x", "--also", "zarr=x"), "LAYOUT=FOLDER")
+
+
 BAD = {
     "a missing file": (["train", "missing.txt"], ["missing.txt"]),
     "an empty file": (["train", "empty.txt"], ["empty.txt", "empty"]),
@@ -144,7 +235,7 @@ BAD = {
     "an unknown tie rule": (["train", "text.txt", "--ties", "coin"], ["coin", "huggingface"]),
     "a special token twice": (["train", "text.txt", "--special-token", END], [END]),
     "an empty special token": (["train", "text.txt", "--special-token", ""], ["empty"]),
-    "invalid UTF-8": (["train", "bad.txt", "--errors", "strict"], ["bad.txt", "byte 3"]),
+    "invalid UTF-8": (["train", "bad.txt", "--errors", "strict", "--on-error", "raise"], ["bad.txt", "byte 3"]),
     "text and counts": (["train", "text.txt", "--from-counts", "counts.parquet"], ["--from-counts"]),
     "two clusters": (["train", "text.txt", "--scheduler", "x", "--cluster", "2"], ["--cluster"]),
     "a size that is none": (["train", "text.txt", "--block-size", "many"], ["many"]),

@@ -14,17 +14,25 @@ import dask_bpe
 NAMES = {
     "BpeError",
     "EncodeReport",
+    "Plan",
     "PretokenCounts",
     "Progress",
+    "ReshapeReport",
     "Tokenizer",
     "TrainingReport",
     "Vocabulary",
     "__version__",
     "count_pretokens",
+    "InputFormat",
+    "VerifyReport",
     "encode_corpus",
     "open_tokens",
+    "plan_corpus",
+    "reshape",
     "train",
     "train_bpe",
+    "verify_corpus",
+    "verify_layout",
 }
 HEAVY = {"dask", "distributed", "numba", "llvmlite", "pyarrow", "fsspec", "numpy", "rich", "click", "regex"}
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from dask_bpe import __version__
-from dask_bpe.cli import convert, decode, encode, info, train
+from dask_bpe.cli import convert, decode, encode, info, plan, reshape, train, verify
 from dask_bpe.errors import BpeError
 
 __all__ = ["main"]
@@ -54,5 +54,5 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _module in (train, encode, decode, info, convert):
+for _module in (plan, train, encode, verify, reshape, decode, info, convert):
     main.add_command(_module.command)

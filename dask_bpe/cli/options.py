@@ -18,7 +18,8 @@ from dask_bpe.errors import OutputError
 if TYPE_CHECKING:
     from distributed import Client
 
-    from dask_bpe.cluster.blocks import Errors
+    from dask_bpe.cluster.contents import Errors
+    from dask_bpe.io.inputs import InputFormat
     from dask_bpe.monitor import View
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
@@ -47,6 +48,8 @@ class Work:
         Bytes of text per task.
     scheduler, workers : str or None, int or None
         The cluster to join; the processes of an own one. Neither: the threads of this process.
+    memory_per_worker : int or None
+        Bytes to which tasks are sized.
     quiet, as_json : bool
         Say nothing; one JSON object instead of the summary.
     """
@@ -55,8 +58,13 @@ class Work:
     block_bytes: int | None
     scheduler: str | None
     workers: int | None
+    memory_per_worker: int | None
     quiet: bool
     as_json: bool
+
+    def __post_init__(self) -> None:
+        if self.scheduler is not None and self.workers is not None:
+            raise click.UsageError("--scheduler joins a cluster, --cluster makes one: give one of them.")
 
     @contextmanager
     def begin(self) -> Iterator[tuple[Client | None, View]]:
@@ -64,7 +72,10 @@ class Work:
         from dask_bpe.cluster.schedule import connect
         from dask_bpe.monitor import terminal_progress
 
-        with connect(self.scheduler, self.workers) as client, terminal_progress(self.quiet) as progress:
+        with (
+            connect(self.scheduler, self.workers, self.memory_per_worker) as client,
+            terminal_progress(self.quiet) as progress,
+        ):
             yield client, progress
 
 
@@ -89,24 +100,84 @@ _WORK_OPTIONS = (
         metavar="N",
         help="Run on an own Dask cluster of N processes on this machine.",
     ),
+    click.option(
+        "--memory-per-worker",
+        type=size,
+        metavar="SIZE",
+        help="What a worker may use, such as 4GiB; of --cluster it is the limit.  [default: that of the Dask worker]",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="No progress, no summary."),
     json_option,
 )
 
 
+@dataclass(frozen=True)
+class Input:
+    """The text that a command reads: SOURCE, a list of more, and how files are to be taken."""
+
+    source: tuple[str, ...]
+    files_from: str | None
+    kind: str
+    field: str
+    column: str | None
+    id_field: str | None
+
+    def paths(self) -> list[str]:
+        """All that is named. Raises click.UsageError when nothing is, InputError for a list that cannot be read."""
+        if not self.source and self.files_from is None:
+            raise click.UsageError("Give SOURCE or --files-from: the text to read.")
+        if self.files_from is None:
+            return list(self.source)
+        from dask_bpe.io.source import read_list
+
+        return [*self.source, *read_list(self.files_from)]
+
+    def format(self) -> InputFormat:
+        """Raises ParameterError."""
+        from dask_bpe.io.inputs import InputFormat
+
+        return InputFormat(self.kind, self.field, self.column, self.id_field)
+
+
+_INPUT_OPTIONS = (
+    click.argument("source", nargs=-1),
+    click.option("--files-from", metavar="FILE", help="A file with more of SOURCE, one a line."),
+    click.option(
+        "--input-format",
+        "kind",
+        type=click.Choice(["auto", "text", "jsonl", "parquet", "arrow", "warc"]),
+        default="auto",
+        show_default=True,
+        help="What the files are; by default their names tell.",
+    ),
+    click.option("--field", metavar="NAME", default="text", show_default=True, help="JSONL: where the text is (a.b)."),
+    click.option("--column", metavar="NAME", help="Parquet and Arrow: where the text is.  [default: as --field]"),
+    click.option("--id-field", metavar="NAME", help="Where a document's own id is.  [default: file and position]"),
+)
+
+
+def input_options(command: Callable[..., None]) -> Callable[..., None]:
+    """SOURCE and the options of `Input`, handed to the command as its argument `corpus`."""
+    return _together(Input, "corpus", _INPUT_OPTIONS, command)
+
+
+def _together(
+    kind: type[Any], name: str, options: tuple[Callable[..., Any], ...], command: Callable[..., None]
+) -> Callable[..., None]:
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        made = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        command(**{name: made}, **given)
+
+    for option in reversed(options):
+        with_options = option(with_options)
+    return with_options
+
+
 def work_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of `Work`, handed to the command as its argument `work`."""
 
-    @functools.wraps(command)
-    def with_work(**given: Any) -> None:
-        work = Work(**{field.name: given.pop(field.name) for field in fields(Work)})
-        if work.scheduler is not None and work.workers is not None:
-            raise click.UsageError("--scheduler joins a cluster, --cluster makes one: give one of them.")
-        command(work=work, **given)
-
-    for option in reversed(_WORK_OPTIONS):
-        with_work = option(with_work)
-    return with_work
+    return _together(Work, "work", _WORK_OPTIONS, command)
 
 
 def new_file(path: str, force: bool) -> None:

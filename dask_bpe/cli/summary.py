@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from dask_bpe import EncodeReport, Tokenizer
+    from dask_bpe import EncodeReport, ReshapeReport, Tokenizer, VerifyReport
+    from dask_bpe.io.layouts.record import LayoutRecord
     from dask_bpe.io.reader import TokenCorpus
 
 # Special tokens that are named.
@@ -55,6 +56,9 @@ def of_training(tokenizer: Tokenizer, out: str, measured: Mapping[str, float]) -
         ),
         ("merges", f"{report.n_merges:,} (stopped: {report.stop})"),
     ]
+    if report.n_dropped:
+        rows.insert(2, ("dropped", f"{report.n_dropped:,}, {report.n_dropped_distinct:,} of them distinct"))
+        rows.append(("proved", f"the first {report.n_proved:,} merges are the same without anything dropped"))
     speeds = {"counting": f", {_speed(report.n_bytes, seconds.get('counting'))}"}
     for stage, spent in seconds.items():
         rows.append((stage, f"{spent:.2f} s ({_share(spent, total)}){speeds.get(stage, '')}"))
@@ -72,7 +76,10 @@ def of_training(tokenizer: Tokenizer, out: str, measured: Mapping[str, float]) -
         "unmatched_bytes": report.n_unmatched,
         "pretokens": report.n_pretokens,
         "distinct_pretokens": report.n_distinct,
+        "dropped_pretokens": report.n_dropped,
+        "dropped_distinct_pretokens": report.n_dropped_distinct,
         "merges": report.n_merges,
+        "proved_merges": report.n_proved,
         "stop": report.stop,
         "seconds": seconds,
         "bytes_per_second": report.n_bytes / total if total else None,
@@ -93,6 +100,8 @@ def of_encoding(report: EncodeReport, shard_format: str) -> Summary:
             "text",
             f"{report.n_bytes / 1e6:,.1f} MB, {report.n_documents:,} documents{_invalid(report.n_invalid)}",
         ),
+        *([("not read", _quarantined(report))] if report.n_quarantined else []),
+        *([("gone on with", f"{report.n_resumed:,} partitions were done before")] if report.n_resumed else []),
         ("tokens", f"{report.n_tokens:,}, {per_token:.2f} bytes each; largest id {report.max_id:,}"),
         ("shards", f"{report.n_shards:,} ({shard_format}, {report.dtype})"),
         ("encoding", f"{report.seconds:.2f} s, {speed}"),
@@ -105,6 +114,8 @@ def of_encoding(report: EncodeReport, shard_format: str) -> Summary:
         "bytes": report.n_bytes,
         "documents": report.n_documents,
         "invalid": report.n_invalid,
+        "quarantined": report.n_quarantined,
+        "resumed": report.n_resumed,
         "tokens": report.n_tokens,
         "max_id": report.max_id,
         "shards": report.n_shards,
@@ -113,6 +124,75 @@ def of_encoding(report: EncodeReport, shard_format: str) -> Summary:
         "peak_memory_bytes": report.peak_memory,
     }
     return Summary(f"{report.path}: {report.n_tokens:,} tokens in {report.seconds:.2f} s, {speed}", rows, facts)
+
+
+def of_verification(report: VerifyReport) -> Summary:
+    """What was found to be right."""
+    rows = [
+        ("documents", f"{report.n_documents:,}"),
+        ("tokens", f"{report.n_tokens:,} in {report.n_shards:,} shards"),
+        (
+            "text",
+            f"{report.n_bytes / 1e6:,.1f} MB compared, all equal{_mended(report.n_invalid)}"
+            if report.n_bytes
+            else "not compared (--roundtrip)",
+        ),
+        ("not read", f"{report.n_quarantined:,} documents, listed in quarantine.jsonl"),
+        ("seconds", f"{report.seconds:.2f}"),
+    ]
+    facts = {**asdict(report), "right": True}
+    return Summary(
+        f"{report.path}: whole", [row for row in rows if row[0] != "not read" or report.n_quarantined], facts
+    )
+
+
+def of_layout(path: str, layout: LayoutRecord) -> Summary:
+    """What was found to be right in a folder that `reshape` wrote."""
+    rows = [
+        ("layout", f"{layout.layout}, {layout.dtype}"),
+        ("documents", f"{layout.documents:,}"),
+        ("tokens", f"{layout.tokens:,} in {len(layout.files):,} files"),
+    ]
+    facts = {
+        "path": path,
+        "layout": layout.layout,
+        "dtype": layout.dtype,
+        "documents": layout.documents,
+        "tokens": layout.tokens,
+        "files": len(layout.files),
+        "fingerprint": layout.vocabulary,
+        "right": True,
+    }
+    return Summary(f"{path}: whole", rows, facts)
+
+
+def _mended(count: int) -> str:
+    return f"; {count:,} places were not UTF-8 and mended first" if count else ""
+
+
+def of_reshaping(report: ReshapeReport) -> Summary:
+    """What was written and spent."""
+    lacking = f"; {report.n_lacking:,} came without the separator" if report.n_lacking else ""
+    speed = f"{report.n_tokens / 1e6 / report.seconds:,.1f} M tokens/s" if report.seconds else "no time measured"
+    rows = [
+        ("documents", f"{report.n_documents:,}{lacking}"),
+        ("tokens", f"{report.n_tokens:,}; largest id {report.max_id:,}"),
+        ("shards", f"{report.n_shards:,} ({report.layout}, {report.dtype}), {report.n_bytes / 1e6:,.1f} MB"),
+        ("reshaping", f"{report.seconds:.2f} s, {speed}"),
+    ]
+    facts = {
+        "path": report.path,
+        "layout": report.layout,
+        "dtype": report.dtype,
+        "documents": report.n_documents,
+        "lacking_separator": report.n_lacking,
+        "tokens": report.n_tokens,
+        "max_id": report.max_id,
+        "shards": report.n_shards,
+        "bytes": report.n_bytes,
+        "seconds": report.seconds,
+    }
+    return Summary(f"{report.path}: {report.layout}, {report.n_tokens:,} tokens in {report.seconds:.2f} s", rows, facts)
 
 
 def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
@@ -182,6 +262,11 @@ def of_corpus(corpus: TokenCorpus, verified: bool) -> Summary:
         "verified": verified,
     }
     return Summary(f"{corpus.path}: an encoded corpus", rows, facts)
+
+
+def _quarantined(report: EncodeReport) -> str:
+    what = "document" if report.n_quarantined == 1 else "documents"
+    return f"{report.n_quarantined:,} {what}, listed in quarantine.jsonl"
 
 
 def _named(special_tokens: Mapping[str, int]) -> str:

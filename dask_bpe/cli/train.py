@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dask_bpe.cli import summary
-from dask_bpe.cli.options import Work, new_file, work_options
+from dask_bpe.cli.options import Input, Work, input_options, new_file, work_options
 
 if TYPE_CHECKING:
     import dask_bpe
 
 
 @click.command("train")
-@click.argument("source", nargs=-1)
+@input_options
 @click.option("--vocab-size", type=int, required=True, help="Ids in all: 256 bytes, special tokens, merges.")
 @click.option("-o", "--out", metavar="FILE", required=True, help="The vocabulary (JSON).")
 @click.option(
@@ -51,10 +51,21 @@ if TYPE_CHECKING:
 )
 @click.option("--save-counts", metavar="FILE", help="Keep the counted pre-tokens (Parquet).")
 @click.option("--from-counts", metavar="FILE", help="Train from counts saved before, without the text.")
+@click.option("--min-count", type=int, default=1, show_default=True, help="Drop pre-tokens that occur less often.")
+@click.option("--work-dir", metavar="DIR", help="Keep what is done here, and go on from it when run again.")
+@click.option("--overwrite", is_flag=True, help="Start again in a --work-dir in which something was begun.")
+@click.option(
+    "--on-error",
+    type=click.Choice(["quarantine", "raise"]),
+    default="quarantine",
+    show_default=True,
+    help="About documents that cannot be read: leave them out and count them, or stop.",
+)
+@click.option("--max-bad", type=int, default=1000, show_default=True, help="Stop at more such documents than this.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @work_options
 def command(
-    source: tuple[str, ...],
+    corpus: Input,
     vocab_size: int,
     out: str,
     special_tokens: tuple[str, ...],
@@ -62,12 +73,18 @@ def command(
     save_counts: str | None,
     from_counts: str | None,
     force: bool,
+    min_count: int,
+    work_dir: str | None,
+    overwrite: bool,
+    on_error: str,
+    max_bad: int,
     work: Work,
     **rules: Any,
 ) -> None:
     """Train a vocabulary on text.
 
-    SOURCE: files, folders, globs, URLs. Documents are what stands between special tokens. Without
+    SOURCE: files, folders, globs, URLs: text, JSONL, Parquet, Arrow, WARC, plain or compressed. Documents of text are
+    what stands between special tokens. Without
     --scheduler or --cluster the work runs on the threads of this process.
 
     \b
@@ -75,8 +92,9 @@ def command(
       dask-bpe train corpus/ --vocab-size 32000 --special-token '<|endoftext|>' --out vocabulary.json
       dask-bpe train 'logs/*.txt' --vocab-size 8000 --save-counts counts.parquet --out small.json
       dask-bpe train --from-counts counts.parquet --vocab-size 16000 --out larger.json
+      dask-bpe train corpus/ --vocab-size 32000 --work-dir work/ --min-count 2 --scheduler tcp://host:8786 --out v.json
     """
-    if bool(source) == bool(from_counts):
+    if bool(corpus.source or corpus.files_from) == bool(from_counts):
         raise click.UsageError("Give either SOURCE or --from-counts: the text, or what was counted in it.")
     for path in filter(None, (out, save_counts)):
         new_file(path, force)
@@ -84,9 +102,13 @@ def command(
         raise click.UsageError("--out and --save-counts name the same file.")
 
     import dask_bpe
+    from dask_bpe.errors import whole_number
     from dask_bpe.training import check_rules
 
     check_rules(vocab_size, special_tokens, **rules)
+    whole_number("min_count", min_count)
+    if overwrite and work_dir is None:
+        raise click.UsageError("--overwrite is about a --work-dir, and none is given.")
 
     began = time.perf_counter()
     with work.begin() as (client, progress):
@@ -95,19 +117,29 @@ def command(
             "pattern": "gpt2" if pattern is None else pattern,
             "errors": work.errors,
             "block_bytes": work.block_bytes,
+            "min_count": min_count,
+            "work_dir": work_dir,
+            "overwrite": overwrite,
+            "input_format": corpus.format(),
+            "on_error": on_error,
+            "max_bad": max_bad,
+            "memory_per_worker": work.memory_per_worker,
             "client": client,
             "progress": progress,
         }
-        corpus: list[str] | dask_bpe.PretokenCounts = list(source)
+        source: list[str] | dask_bpe.PretokenCounts
         if from_counts:
-            corpus = dask_bpe.PretokenCounts.from_parquet(from_counts)
-            options["pattern"] = corpus.pattern if pattern is None else pattern
-            options["special_tokens"] = special_tokens or corpus.special_tokens
-        elif save_counts:
-            corpus = dask_bpe.count_pretokens(list(source), **options)
-            corpus.to_parquet(save_counts)
+            source = dask_bpe.PretokenCounts.from_parquet(from_counts)
+            options["pattern"] = source.pattern if pattern is None else pattern
+            options["special_tokens"] = special_tokens or source.special_tokens
+        else:
+            source = corpus.paths()
+        if save_counts and not from_counts:
+            source = dask_bpe.count_pretokens(corpus.paths(), **options)
+            source.to_parquet(save_counts)
+            options["overwrite"] = False  # what is there now was made just before
         counted = time.perf_counter() - began
-        tokenizer = dask_bpe.train(corpus, vocab_size, **rules, **options)
+        tokenizer = dask_bpe.train(source, vocab_size, **rules, **options)
     tokenizer.save(out)
     if not work.quiet:
         # The report of a training from counts knows nothing of the time that counting took.

@@ -1,0 +1,1 @@
+"""What a job will take before it begins: a sample is measured, a model fitted, a cluster simulated."""

@@ -46,7 +46,7 @@ def test_the_python_examples_print_what_they_say(folder: Path) -> None:
 
 def test_the_commands_run(folder: Path) -> None:
     commands = re.findall(r"^\$ dask-bpe (.*)", "".join(blocks("console")), re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         result = CliRunner().invoke(main, shlex.split(command.replace("32000", "2000")))
         assert result.exit_code == 0, f"{command}: {result.output}"

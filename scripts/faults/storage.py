@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from faults import trouble
 from faults.corpus import END
 from faults.job import Failure, kill
 from faults.trial import INCOMPLETE, Encoding, Trial, assert_refused
+
+# So often, so many seconds apart, a disk is tried to be mounted in another way: workers may still close their files.
+_TRIES, _SECONDS = 40, 0.25
 
 
 class SkippedError(Exception):
@@ -178,4 +182,10 @@ def _mounted(trial: Encoding, n_bytes: int) -> bool:
 
 
 def _remount(trial: Encoding, how: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{how}", trial.folder / "disk"], check=True)
+    """Mount it in another way, as soon as nobody writes there any more."""
+    command = ["mount", "-o", f"remount,{how}", str(trial.folder / "disk")]
+    for _ in range(_TRIES):
+        if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+            return
+        time.sleep(_SECONDS)
+    subprocess.run(command, check=True)

@@ -693,6 +693,8 @@ OUTSIDE = {
     r"(?>qa|q)ab|[\s\S]": r"\(\?>",
     r"^q+|[\s\S]": r"\^",
     r"\Aq+|[\s\S]": r"\\A",
+    r"[^\p{Ll}]|(?i:q)b|[\s\S]": "ignores case",
+    r"\P{Lu}+|(?i:\p{N}|q)b": "ignores case",
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ and only groups, alternatives, quantifiers and assertions are understood. What e
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -67,6 +68,9 @@ _POSIX = re.compile(r"\[:\^?\w+:\]")
 _ESCAPE = re.compile(
     r"\\(?:[pP](?:\{[^}]*\}|\w)|[sSdDwWh]|[afnrtv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[^\w])"
 )
+_IGNORES_CASE = re.compile(r"\(\?V\d\)\(\?i")
+# A code point of each case.
+_CASED = "aA\u01c5"
 _MANY = 1000
 
 
@@ -90,12 +94,35 @@ def nullable(node: Node) -> bool:
             return least == 0 or nullable(item)
 
 
+def beginnings(node: Node) -> Iterator[Chars]:
+    """The code points with which a match may begin."""
+    match node:
+        case Chars():
+            yield node
+        case Concat(items):
+            for item in items:
+                yield from beginnings(item)
+                if not nullable(item):
+                    break
+        case Choice(alternatives):
+            for alternative in alternatives:
+                yield from beginnings(alternative)
+        case Repeat(item):
+            yield from beginnings(item)
+
+
 def may_be_empty(pattern: str) -> bool:
     """Whether a pattern may match the empty string; of what is not parsed, whether it does so in an empty text."""
     try:
         return nullable(parse(pattern))
     except Unsupported:
         return regex.fullmatch(pattern, "") is not None
+
+
+def _loses_by_folding(question: str) -> bool:
+    """Whether fewer code points match when case is ignored."""
+    folded = regex.compile(question, regex.IGNORECASE)
+    return any(regex.fullmatch(question, character) and not folded.fullmatch(character) for character in _CASED)
 
 
 class _Parser:
@@ -115,7 +142,19 @@ class _Parser:
         node = self._choice()
         if self._at < len(self._text):
             raise self._unsupported("an unmatched parenthesis")
+        self._check_beginnings(node)
         return node
+
+    def _check_beginnings(self, node: Node) -> None:
+        """Leave to `regex` what it looks for in a way of its own.
+
+        Where a match may begin with something that ignores case, it looks for all beginnings as if they did; of a class
+        such as ``[^\\p{Ll}]`` fewer code points are left then, and what begins with the others is passed over.
+        """
+        questions = {chars.question for chars in beginnings(node)}
+        plain = [question for question in questions if not _IGNORES_CASE.match(question)]
+        if len(plain) < len(questions) and any(map(_loses_by_folding, plain)):
+            raise self._unsupported("a class without cased characters, where another beginning ignores case,")
 
     def _unsupported(self, what: str) -> Unsupported:
         return Unsupported(f"{what} at character {self._at}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -164,7 +165,7 @@ def encode_corpus(
         "block_bytes": block_bytes,
     }
     _check(options, vocabulary)
-    collected = _Collected(whole_number("max_bad", max_bad, 0))
+    whole_number("max_bad", max_bad, 0)
     client = schedule.active_client(client)
     source = as_bag(source)
     paths = as_paths(source)
@@ -178,13 +179,18 @@ def encode_corpus(
     with (
         open_job(out, asked, overwrite=overwrite) as (folder, planned, begun),
         schedule.job("encoding", total if files else None, "B", view, client) as job,
+        # Writing the vocabulary and flushing what is done took a third of the time of 150 MB when they came one by one.
+        ThreadPoolExecutor(1) as beside,
     ):
         if begun and documents is not None:
             if folder.done(0) is not None:
                 raise OutputError(f"{folder.path}: an iterable cannot be gone on with: overwrite what is there")
             folder.clear()  # of what an interrupted run has left nothing is complete
-        _put_vocabulary(vocabulary, folder.file(VOCABULARY))
+        written = beside.submit(_put_vocabulary, vocabulary, folder.file(VOCABULARY))
+        if client is not None:
+            written.result()  # the workers load it
         keep_at_hand(vocabulary)
+        collected = _Collected(max_bad, lambda part: beside.submit(folder.flush, part))
         encoding = _encoding(folder, planned, vocabulary, job)
         if files:
             _encode_files(partitions_of(planned), encoding, client, collected)
@@ -192,6 +198,7 @@ def encode_corpus(
             _encode_documents(documents, encoding, collected)
         else:
             _encode_bag(source, encoding, client, collected)
+        written.result()
         parts = collected.parts()
         check_unchanged(planned.files)
         manifest = _manifest(parts, encoding, vocabulary, options)
@@ -282,8 +289,9 @@ def _name(source: Source, paths: Any) -> str:
 class _Collected:
     """What the tasks of a job have reported."""
 
-    def __init__(self, max_bad: int) -> None:
+    def __init__(self, max_bad: int, flush: Callable[[Part], Any]) -> None:
         self._max_bad = max_bad
+        self._flush = flush
         self._done: dict[int, Part] = {}
         self._failed: dict[int, Failed] = {}
         self._n_bad = 0
@@ -300,6 +308,7 @@ class _Collected:
             return
         self._done[part.index] = part
         self._failed.pop(part.index, None)
+        self._flush(part)
         self.peak_memory = max(self.peak_memory, outcome.peak_memory)
         self.n_resumed += outcome.resumed
         self._n_bad += len(part.bad)

@@ -179,14 +179,19 @@ def write_part(
                 bad.append(item)
                 continue
             if series is None:
-                series = ShardSeries(open_next, encoding.shard_tokens, continues=item.continues)
+                series = ShardSeries(
+                    open_next,
+                    encoding.shard_tokens,
+                    continues=item.continues,
+                    check=encoding.folder.check_current,
+                )
             totals += write_content(series, item, vocabulary, encoding, report)
-        encoding.folder.check_current()
         shards = series.close() if series is not None else ()
     finally:
         if series is not None:
             series.abort()
     n_bytes, n_documents, n_invalid, n_ends, n_begins = totals.tolist()
+    encoding.folder.check_current()
     part = Part(index, shards, n_bytes, n_documents, n_invalid, n_ends, n_begins, tuple(bad))
     encoding.folder.finish_part(part)
     return part

@@ -21,12 +21,21 @@ class ShardSeries:
     limit : tokens after which a shard ends with the document that is being written: no document is cut, and one that
         is longer is an oversized shard.
     continues : the first document was begun in the partition before.
+    check : called before every shard takes its place; what it raises keeps it from doing so.
     """
 
-    def __init__(self, open_next: Callable[[int, Origins, bool], ShardWriter], limit: int, *, continues: bool) -> None:
+    def __init__(
+        self,
+        open_next: Callable[[int, Origins, bool], ShardWriter],
+        limit: int,
+        *,
+        continues: bool,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self._open_next = open_next
         self._limit = limit
         self._continues = continues
+        self._check = check
         self._writer: ShardWriter | None = None
         self._span: Span | None = None
         self._shards: list[Shard] = []
@@ -77,6 +86,7 @@ class ShardSeries:
 
     def _close(self) -> None:
         assert self._writer is not None
+        self._check()
         shard = self._writer.close()
         if shard is not None:
             self._shards.append(shard)

@@ -25,7 +25,7 @@ from faults import corpus as corpora
 from faults import killing, sharing, storage
 from faults.corpus import END, Corpus
 from faults.job import Failure
-from faults.trial import CAN_RESUME_TRAINING, Encoding, Training, Trial, encode
+from faults.trial import Encoding, Training, Trial, encode
 
 _BYTES, _SHORT_BYTES = 4 << 20, 1500 << 10
 
@@ -168,9 +168,7 @@ def chosen_faults(options: argparse.Namespace) -> list[Fault]:
     return [
         fault
         for fault in ALL
-        if (fault.short or not options.short)
-        and (not options.only or any(part in fault.name for part in options.only))
-        and (fault.job is Encoding or CAN_RESUME_TRAINING)
+        if (fault.short or not options.short) and (not options.only or any(part in fault.name for part in options.only))
     ]
 
 

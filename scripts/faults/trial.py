@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import random
@@ -22,8 +21,6 @@ _TRIES = 8
 _TEMPORARY = ".tmp-"
 # An encoding of which partitions have failed: to be asked for again.
 INCOMPLETE = 4
-
-CAN_RESUME_TRAINING = "work_dir" in inspect.signature(dask_bpe.train).parameters
 
 
 class Trial(ABC):

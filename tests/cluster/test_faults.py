@@ -11,7 +11,7 @@ from faults import __main__ as chaos
 from faults import killing, storage
 from faults.corpus import Corpus
 from faults.job import Failure
-from faults.trial import CAN_RESUME_TRAINING, Encoding, Trial, encode
+from faults.trial import Encoding, Trial, encode
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,6 @@ def test_a_worker_is_killed(encoding: Encoding) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", chaos.ALL, ids=lambda fault: fault.name)
 def test_fault(fault: chaos.Fault, round_: chaos.Round, tmp_path: Path) -> None:
-    if fault.job is not Encoding and not CAN_RESUME_TRAINING:
-        pytest.skip("training does not resume")
     common = (round_.corpus, round_.reference(fault.job), tmp_path / "trial", random.Random(fault.name))
     trial = Encoding(*common, round_.form) if fault.job is Encoding else fault.job(*common)
     with trial.at_the_end:

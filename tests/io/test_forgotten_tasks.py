@@ -9,6 +9,7 @@ import pytest
 
 from dask_bpe.errors import OutputError
 from dask_bpe.io.origins import Origins
+from dask_bpe.io.series import ShardSeries
 from dask_bpe.io.shards import ShardWriter, open_writer
 from dask_bpe.io.writer import Shard
 
@@ -48,4 +49,26 @@ def test_it_ends_after_the_shard_is_done(tmp_path: Path, kind: str) -> None:
     assert shard is not None
     before = {name: data for name, data in contents(tmp_path).items() if name in names(shard)}
     assert forgotten.close() == shard
+    assert contents(tmp_path) == before
+
+
+def test_it_writes_no_shard_into_the_folder_of_another_job(tmp_path: Path) -> None:
+    """Not even one that it had filled before it would look."""
+    allowed = [True]
+
+    def check() -> None:
+        if not allowed[0]:
+            raise OutputError("another job works here")
+
+    def open_next(number: int, origins: Origins, continues: bool) -> ShardWriter:
+        return open_writer("bin", tmp_path, f"part-00000_{number:04d}", "uint16", origins=origins, continues=continues)
+
+    series = ShardSeries(open_next, 2, continues=False, check=check)
+    series.write(np.array([1, 2], np.uint16), np.array([2]))
+    before = contents(tmp_path)
+    assert "part-00000_0000.bin" in before
+    allowed[0] = False
+    with pytest.raises(OutputError, match="another job"):
+        series.write(np.array([3, 4], np.uint16), np.array([2]))
+    series.abort()
     assert contents(tmp_path) == before

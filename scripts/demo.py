@@ -63,13 +63,13 @@ def readable(piece: bytes) -> str:
 
 
 def encode(tokenizer: dask_bpe.Tokenizer, texts: list[Path], shard_format: str) -> bool:
-    """Encode the texts into `demo/<format>`; whether decoding gives back every byte."""
+    """Encode the texts into `demo/<format>`; whether decoding gives back every byte, with the separators."""
     folder = FOLDER / shard_format
     with terminal_progress(quiet=False) as progress:
         report = dask_bpe.encode_corpus(texts, tokenizer, folder, format=shard_format, progress=progress)
     tokens = dask_bpe.open_tokens(folder)
     decoded = b"".join(tokenizer.decode_bytes(document) for document in tokens.documents)
-    text = b"".join(path.read_bytes() for path in texts)
+    text = b"".join(map(with_separator, texts))
     same = decoded == text
     print(
         f"   {shard_format:8} {report.n_tokens:,} tokens ({report.dtype}),"
@@ -78,6 +78,12 @@ def encode(tokenizer: dask_bpe.Tokenizer, texts: list[Path], shard_format: str) 
         f" (sha256 {hashlib.sha256(decoded).hexdigest()[:12]})"
     )
     return same
+
+
+def with_separator(path: Path) -> bytes:
+    """A text with the separator at its end, as the last document gets it too."""
+    text, separator = path.read_bytes(), SEPARATOR.encode()
+    return text if text.endswith(separator) else text + separator
 
 
 def show_files() -> None:

@@ -1,29 +1,29 @@
 """UTF-8: find the first invalid byte, and repair text that has some.
 
-The check is Arrow's validation of a string array laid over the text without a copy. Measured on one core (64
-MB; English, Chinese with some English, Latin with accents): 9.1, 1.7, 3.3 GB/s, and it releases the GIL. What
-lost: ``str(view, "utf-8")`` 1.1, 0.5, 0.3 GB/s, holds the GIL and makes a string four times the size; Arrow's
-cast from binary to string, the same check and as fast on English, 1.2 GB/s on Chinese; a numpy test for "all
-ASCII" first, 2.6 GB/s, slower than the whole check.
+The check is `kernels.validate`: 6.8 GB/s on English, 5.0 on text in 508 languages, 8.0 on code (64 MB, one core). What
+lost: Arrow's validation of a string array laid over the text, 5.0, 0.9 and 5.6 GB/s; ``str(view, "utf-8")``, slower
+still, which holds the interpreter's lock and makes a string four times the size.
 
-Python's own decoder says what is invalid where, but only sees the piece that fails.
+Python's own decoder says what is mended how, but only sees the piece that fails.
 """
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from dask_bpe.errors import ParameterError
+from dask_bpe.kernels.validate import first_invalid
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 PIECE = 1 << 20
+_BY_VECTORS = os.environ.get("DASK_BPE_SIMD") != "0"
 _REPLACEMENT = "\ufffd".encode()
 
 
@@ -33,20 +33,7 @@ def invalid_at(text: npt.NDArray[np.uint8]) -> int:
     It is the `start` of the UnicodeDecodeError that Python raises: for a character cut off at the end, its
     first byte. Surrogates (``ED A0..``), overlong forms and values above U+10FFFF are invalid.
     """
-    view = text.data
-    if _is_valid(view):
-        return -1
-    start = 0
-    while start < len(view):
-        stop = _cut(view, start, PIECE)
-        piece = view[start:stop]
-        if not _is_valid(piece):
-            try:
-                str(piece, "utf-8")
-            except UnicodeDecodeError as error:
-                return start + error.start
-        start = stop
-    raise AssertionError("Arrow and Python disagree about UTF-8")
+    return int(first_invalid(text, _BY_VECTORS))
 
 
 def repair(text: ReadableBuffer, errors: Literal["replace", "skip"], *, piece_bytes: int = PIECE) -> tuple[bytes, int]:
@@ -76,7 +63,7 @@ def repair(text: ReadableBuffer, errors: Literal["replace", "skip"], *, piece_by
     while start < len(view):
         stop = _cut(view, start, piece_bytes)
         piece = view[start:stop]
-        if _is_valid(piece):
+        if invalid_at(np.frombuffer(piece, np.uint8)) < 0:
             parts.append(piece)
         else:
             repaired, invalid = _repair_piece(bytes(piece), errors)
@@ -92,24 +79,12 @@ def invalid_texts(values: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64])
     Text ``i`` is ``values[offsets[i]:offsets[i + 1]]`` (uint8[n_bytes], int64[n + 1]). Only when there are some
     does it take longer than one check of all the bytes.
     """
-    if _all_valid(values.data, offsets):
+    starts = offsets[:-1][offsets[:-1] < len(values)]
+    # All of it is valid, and none begins inside a character: then each is.
+    if invalid_at(values) < 0 and not (values[starts] & 0xC0 == 0x80).any():
         return np.empty(0, np.int64)
-    bounds = offsets.tolist()
-    wrong = [i for i, (start, end) in enumerate(pairwise(bounds)) if not _is_valid(values[start:end].data)]
+    wrong = [i for i, (start, end) in enumerate(pairwise(offsets.tolist())) if invalid_at(values[start:end]) >= 0]
     return np.array(wrong, np.int64)
-
-
-def _is_valid(text: ReadableBuffer) -> bool:
-    return _all_valid(text, np.array([0, memoryview(text).nbytes], np.int64))
-
-
-def _all_valid(values: ReadableBuffer, offsets: npt.NDArray[np.int64]) -> bool:
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(values)]
-    try:
-        pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers).validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _cut(view: memoryview, start: int, piece_bytes: int) -> int:

@@ -84,6 +84,39 @@ def bits64(typing_context: Any, array: Any, index: Any, bits: Any) -> Any:
 
 
 @intrinsic
+def misplaced64(typing_context: Any, array: Any, index: Any) -> Any:
+    """Mask of the 64 bytes at `index` that cannot follow, in UTF-8, the three bytes before them, which must be there.
+
+    Each byte knows by these whether it has to continue a character (Keiser and Lemire, "Validating UTF-8 in less than
+    one instruction per byte", 2021, tell the same by tables of nibbles; comparisons need no shuffle of bytes).
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def back(distance: int) -> Any:
+            at = builder.sub(arguments[1], ir.Constant(_I64, distance))
+            return builder.load(pointer_to(context, builder, signature, [arguments[0], at], _BYTES), align=1)
+
+        def compare(data: Any, how: str, byte: int) -> Any:
+            return builder.icmp_unsigned(how, data, _splat(byte))
+
+        def either(first: Any, *others: Any) -> Any:
+            return builder.or_(first, either(*others)) if others else first
+
+        data, before = back(0), back(1)
+        continues = _in_range(builder, data, 0x80, 0xBF)
+        must = either(compare(before, ">=", 0xC0), compare(back(2), ">=", 0xE0), compare(back(3), ">=", 0xF0))
+        # Overlong forms, surrogates and what is above U+10FFFF are told by the second byte.
+        second = [
+            builder.and_(compare(before, "==", lead), compare(data, how, byte))
+            for lead, how, byte in ((0xE0, "<", 0xA0), (0xED, ">=", 0xA0), (0xF0, "<", 0x90), (0xF4, ">=", 0x90))
+        ]
+        never = [_in_range(builder, data, 0xC0, 0xC1), compare(data, ">=", 0xF5)]
+        return _to_mask(builder, either(builder.xor(continues, must), *second, *never))
+
+    return types.uint64(array, types.int64), generate
+
+
+@intrinsic
 def set_positions(typing_context: Any, array: Any, index: Any, base: Any, word: Any) -> Any:
     """Write base + the place of every set bit of `word` to an array of 64-bit integers. Room for 64 is needed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -190,7 +190,8 @@ def encode_corpus(
         if client is not None:
             written.result()  # the workers load it
         keep_at_hand(vocabulary)
-        collected = _Collected(max_bad, lambda part: beside.submit(folder.flush, part))
+        flushed: list[Future[None]] = []
+        collected = _Collected(max_bad, lambda part: flushed.append(beside.submit(folder.flush, part)))
         encoding = _encoding(folder, planned, vocabulary, job)
         if files:
             _encode_files(partitions_of(planned), encoding, client, collected)
@@ -202,6 +203,8 @@ def encode_corpus(
         parts = collected.parts()
         check_unchanged(planned.files)
         manifest = _manifest(parts, encoding, vocabulary, options)
+        for flush in flushed:
+            flush.result()
         folder.finish(manifest, (bad for part in parts for bad in part.bad))
     return EncodeReport(
         path=folder.path,

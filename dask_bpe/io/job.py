@@ -215,18 +215,16 @@ class JobFolder:
             raise OutputError(f"{self.path}: another job works in this folder now; nothing was written for the old one")
 
     def flush(self, part: Part) -> None:
-        """Make a partition durable, so that `finish` has less to wait for. Raises OutputError, as that will."""
+        """Make a partition durable: its shards are flushed to the disk. Raises OutputError.
+
+        Not where it is written: that held the threads for a quarter of the time and more. Until it has happened their
+        checksums protect from what a power failure leaves.
+        """
         if not paths.is_remote(self.path):
             sync(self.file(file.name) for shard in part.shards for file in shard.files)
 
     def finish(self, manifest: Manifest, bad: Iterable[Bad]) -> None:
-        """Make all that was written durable, then write the quarantine and the manifest. Raises OutputError.
-
-        Shards are not flushed to the disk one by one: that held the threads for a quarter of the time and more. Until
-        here their checksums protect from what a power failure leaves.
-        """
-        if not paths.is_remote(self.path):
-            sync(self.file(file.name) for shard in manifest.shards for file in shard.files)
+        """Write the quarantine and, when every partition is flushed, the manifest. Raises OutputError."""
         lines = [json.dumps(_bad_to_json(item), ensure_ascii=False).encode("utf-8", "replace") + b"\n" for item in bad]
         if lines:
             self._put(QUARANTINE, b"".join(lines))

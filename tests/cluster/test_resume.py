@@ -20,6 +20,7 @@ import dask_bpe
 from dask_bpe import EncodeReport, Tokenizer
 from dask_bpe.cluster import blocks, encode, encode_partition
 from dask_bpe.errors import IncompleteError, InputError, OutputError
+from dask_bpe.io import job as jobs
 from dask_bpe.io import patience
 from dask_bpe.io import source as sources
 from dask_bpe.io.job import JobFolder
@@ -55,6 +56,10 @@ def folder(tmp_path: Path, texts: list[str]) -> Path:
 
 class Interruption(Exception):
     """What stops a job."""
+
+
+def interrupt(*_: Any) -> None:
+    raise Interruption
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -292,6 +297,39 @@ def test_the_source_changes_while_the_job_runs(
     ):
         dask_bpe.encode_corpus(folder / "text", tokenizer, folder / "out", block_bytes=1000)
     assert "\n" not in str(caught.value)
+    assert not (folder / "out" / "manifest.json").exists()
+
+
+def test_shards_are_durable_before_the_manifest_is_there(
+    folder: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of an earlier run too, which may have ended before they were."""
+    synced: list[str] = []
+
+    def sync(files: Iterator[str]) -> None:
+        assert not (folder / "out" / "manifest.json").exists()
+        synced.extend(Path(file).name for file in files)
+
+    monkeypatch.setattr(jobs, "sync", sync)
+    with monkeypatch.context() as patch, pytest.raises(Interruption):
+        patch.setattr(JobFolder, "finish", interrupt)
+        dask_bpe.encode_corpus(folder / "text", tokenizer, folder / "out", block_bytes=1000)
+    shards = sorted(path.name for path in (folder / "out").glob("part-*") if path.suffix != ".json")
+    assert sorted(synced) == shards
+    synced.clear()
+    dask_bpe.encode_corpus(folder / "text", tokenizer, folder / "out", block_bytes=1000)
+    assert sorted(synced) == shards
+
+
+def test_what_cannot_be_made_durable_has_no_manifest(
+    folder: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sync(files: Iterator[str]) -> None:
+        raise OutputError("no space left")
+
+    monkeypatch.setattr(jobs, "sync", sync)
+    with pytest.raises(OutputError, match="no space left"):
+        dask_bpe.encode_corpus(folder / "text", tokenizer, folder / "out", block_bytes=1000)
     assert not (folder / "out" / "manifest.json").exists()
 
 

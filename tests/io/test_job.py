@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dask_bpe.errors import OutputError
-from dask_bpe.io import job as jobs
 from dask_bpe.io import paths, records
 from dask_bpe.io.inputs import Bad
 from dask_bpe.io.job import Job, JobFolder, Part, clear_output, clear_temporary, open_job, part_name
@@ -447,19 +446,6 @@ class TestFinish:
         }
         folder.finish(manifest, [Bad("x", 1, 2, "z")])
         assert "z" in (tmp_path / "quarantine.jsonl").read_text()
-
-    def test_shards_are_durable_before_the_manifest_is_there(self, tmp_path, monkeypatch):
-        folder = begin(tmp_path)[0]
-        manifest = self.manifest(folder)
-        synced = []
-
-        def sync(files):
-            assert not (tmp_path / "manifest.json").exists()
-            synced.extend(files)
-
-        monkeypatch.setattr(jobs, "sync", sync)
-        folder.finish(manifest, [])
-        assert synced == [folder.file(file.name) for file in manifest.shards[0].files]
 
 
 def test_a_killed_process_leaves_a_job_to_go_on_with(tmp_path):

@@ -365,24 +365,27 @@ def _encode_files(
     # Those that take longest begin first: none of them is left to the end.
     order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
 
-    def make(chosen: Sequence[Partition]) -> db.Bag:
-        bag = db.from_sequence(chosen, npartitions=len(chosen))
-        return bag.map_partitions(encode_partitions, encoding=_shared(encoding))
+    def make(numbers: Sequence[int], attempt: int) -> list[Any]:
+        bag = db.from_sequence([order[number] for number in numbers], npartitions=len(numbers))
+        return _tasks(bag.map_partitions(encode_partitions, encoding=_shared(encoding), attempt=attempt))
 
-    run(make, order, client, encoding.job, collected.add, lambda item, why: Failed(item.index, why))
+    run(make, len(order), client, encoding.job, collected.add, lambda n, reason: Failed(order[n].index, reason))
 
 
 def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collected: _Collected) -> None:
-    numbers = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
-    (encoded,) = dask.optimize(bag.map_partitions(encode_texts, numbers, encoding=_shared(encoding)))
-    run(
-        lambda _: encoded,
-        range(bag.npartitions),
-        client,
-        encoding.job,
-        collected.add,
-        lambda item, why: Failed(item, why),
-    )
+    indices = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
+
+    def make(numbers: Sequence[int], attempt: int) -> list[Any]:
+        encoded = bag.map_partitions(encode_texts, indices, encoding=_shared(encoding), attempt=attempt)
+        tasks = _tasks(dask.optimize(encoded)[0])
+        return [tasks[number] for number in numbers]
+
+    run(make, bag.npartitions, client, encoding.job, collected.add, Failed)
+
+
+def _tasks(bag: db.Bag) -> list[Any]:
+    """The partitions of a bag. Not optimized: a future is then the task that works, not one behind it."""
+    return list(bag.to_delayed(optimize_graph=False))
 
 
 def _shared(encoding: Encoding) -> Any:

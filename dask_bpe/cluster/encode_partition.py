@@ -90,12 +90,12 @@ def keep_at_hand(vocabulary: Vocabulary) -> None:
     _AT_HAND[vocabulary.fingerprint()] = vocabulary
 
 
-def encode_partitions(partitions: Iterable[Partition], encoding: Encoding) -> list[Done | Failed]:
-    """A partition of the bag: files."""
+def encode_partitions(partitions: Iterable[Partition], encoding: Encoding, attempt: int) -> list[Done | Failed]:
+    """A partition of the bag: files. The number of the attempt tells Dask that a task is to be done anew."""
     return [_encode_partition(partition, encoding) for partition in partitions]
 
 
-def encode_texts(texts: Iterable[str], numbers: Iterable[int], encoding: Encoding) -> list[Done | Failed]:
+def encode_texts(texts: Iterable[str], numbers: Iterable[int], encoding: Encoding, attempt: int) -> list[Done | Failed]:
     """A partition of a bag of the user's own: texts, a document each."""
     (number,) = numbers
     began = time.perf_counter()

@@ -1,26 +1,31 @@
-"""Partitions of a bag computed one by one: what one reports is there at once, and what one lacks stops no other."""
+"""Tasks computed one by one: what one reports is there at once, and what one lacks stops no other."""
 
 from __future__ import annotations
 
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Container, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import dask
-import dask.bag as db
 from dask.callbacks import Callback
 
-from dask_bpe.cluster.schedule import stop_in_worker
+from dask_bpe.cluster import schedule
 from dask_bpe.errors import ClusterError
 
 if TYPE_CHECKING:
     from distributed import Client
 
-_T = TypeVar("_T")
+# Makes the tasks of some items, each of which gives a list of reports; another attempt must have other keys, or Dask
+# takes it for the first one.
+Make = Callable[[Sequence[int], int], Sequence[Any]]
 
 _SECONDS_WITHOUT_WORKERS = 60.0
 _SECONDS_BETWEEN_POLLS, _SECONDS_BETWEEN_LOOKS = 0.02, 1.0
+# So many tasks for each thread, and at least so many, are given to the cluster; the others wait here. A worker that dies
+# takes no more than its share of these with it, and the scheduler need not know of a hundred thousand.
+_IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 16
 # When nothing waits any more, a task is begun once more if it takes so many times the median, and so many seconds.
 _SLOW_TIMES, _SLOW_SECONDS = 3.0, 10.0
 # How long such a twin that has lost is waited for at the end.
@@ -28,23 +33,24 @@ _SECONDS_FOR_TWINS = 5.0
 
 
 def run(
-    make: Callable[[Sequence[_T]], db.Bag],
-    items: Sequence[_T],
+    make: Make,
+    n_items: int,
     client: Client | None,
     job: str,
     collect: Callable[[Any], None],
-    failed: Callable[[_T, str], Any],
+    failed: Callable[[int, str], Any],
 ) -> None:
-    """Compute a bag whose partitions each give one report, and hand every report on as soon as it is there.
+    """Compute the tasks of items, and hand every report on as soon as it is there.
 
-    On a cluster every partition is a future of its own: a task whose worker dies again and again, at last also alone,
-    is reported as failed and the others go on; when nothing waits any more, those that take much longer than the others
-    are begun once more on another worker, and the first to end counts.
+    On a cluster every task is a future of its own, a bounded number of them at a time: one whose worker dies again and
+    again, at last also alone, is reported as failed and the others go on; when nothing waits any more, those that take
+    much longer than the others are begun once more on another worker, and the first to end counts.
 
     Parameters
     ----------
-    make : gives the bag of some of the items, a partition each.
-    items : in the order in which they are to begin.
+    make : makes the tasks of the items with some numbers, given these and the number of the attempt: Delayed objects
+        in the order in which they are to begin, each giving a list of reports.
+    n_items : the items' numbers are those below.
     job : the name of the job.
     collect : is given the reports in any order, one or two for an item. What it raises stops the job.
     failed : makes the report of an item that killed its workers.
@@ -55,13 +61,13 @@ def run(
         When there have been no workers for a minute.
     """
     if client is None:
-        _run_here(make(items), collect)
+        _run_here(make(range(n_items), 0), collect)
     else:
-        _Run(make, items, client, job, collect, failed).go()
+        _Run(make, n_items, client, job, collect, failed).go()
 
 
-def _run_here(bag: db.Bag, collect: Callable[[Any], None]) -> None:
-    wanted = set(bag.__dask_keys__())
+def _run_here(tasks: Sequence[Any], collect: Callable[[Any], None]) -> None:
+    wanted = {task.key for task in tasks}
 
     def ended(key: Any, reports: Any, *_: Any) -> None:
         if key in wanted:
@@ -69,28 +75,32 @@ def _run_here(bag: db.Bag, collect: Callable[[Any], None]) -> None:
                 collect(report)
 
     with Callback(posttask=ended):
-        reports = bag.compute(scheduler=dask.config.get("scheduler", None) or "threads")
+        results = dask.compute(*tasks, scheduler=dask.config.get("scheduler", None) or "threads")
     # A scheduler of the user's own may know nothing of callbacks; a second report of an item is no news.
-    for report in reports:
-        collect(report)
+    for reports in results:
+        for report in reports:
+            collect(report)
 
 
-class _Run(Generic[_T]):
+class _Run:
     """The futures of a job; see `run`."""
 
     def __init__(
         self,
-        make: Callable[[Sequence[_T]], db.Bag],
-        items: Sequence[_T],
+        make: Make,
+        n_items: int,
         client: Client,
         job: str,
         collect: Callable[[Any], None],
-        failed: Callable[[_T, str], Any],
+        failed: Callable[[int, str], Any],
     ) -> None:
-        self._make, self._items, self._client, self._job = make, items, client, job
+        self._make, self._client, self._job = make, client, job
         self._collect, self._failed = collect, failed
+        self._queue = deque(range(n_items))
+        self._n_threads = schedule.n_threads(client)
+        self._attempts = 0
         self._futures: dict[Any, int] = {}
-        self._waiting = set(range(len(items)))
+        self._waiting = set(range(n_items))
         self._began: dict[str, float] = {}
         self._seconds: list[float] = []
         self._doubled: set[int] = set()
@@ -105,20 +115,19 @@ class _Run(Generic[_T]):
         """Until every item is reported."""
         from distributed import as_completed
 
-        running = as_completed(self._submit(range(len(self._items))), loop=self._client.loop)
+        running = as_completed(loop=self._client.loop)
         looked = time.monotonic()
         try:
             while self._waiting:
+                running.update(self._fill())
                 batch = running.next_batch(block=False)
                 for future in batch:
                     self._take(future)
                 if time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
                     looked = time.monotonic()
-                    for future in self._look():
-                        running.add(future)
-                if self._alone and not self._futures:
-                    for future in self._submit([self._alone.pop()]):
-                        running.add(future)
+                    running.update(self._look())
+                if self._alone and not self._futures and not self._queue:
+                    running.update(self._submit_again(self._alone.pop()))
                 if not batch:
                     time.sleep(_SECONDS_BETWEEN_POLLS)
         finally:
@@ -126,15 +135,25 @@ class _Run(Generic[_T]):
             if left:
                 self._client.cancel(left, force=True)
         if self._doubled:
-            self._client.run(stop_in_worker, self._job, _SECONDS_FOR_TWINS, on_error="ignore")
+            self._client.run(schedule.stop_in_worker, self._job, _SECONDS_FOR_TWINS, on_error="ignore")
 
-    def _submit(self, numbers: Sequence[int], workers: Sequence[str] | None = None) -> list[Any]:
-        bag = self._make([self._items[number] for number in numbers])
-        # Not optimized: a future is then the task that works, and not one behind it, with another name.
-        partitions = bag.to_delayed(optimize_graph=False)
-        futures = self._client.compute(partitions, workers=workers, allow_other_workers=workers is not None)
+    def _fill(self) -> list[Any]:
+        """Give more tasks to the cluster when half of those that it may have are done."""
+        most = max(_LEAST_IN_FLIGHT, _IN_FLIGHT * self._n_threads)
+        room = min(most - len(self._futures), len(self._queue))
+        if not room or 2 * len(self._futures) > most:
+            return []
+        return self._submit([self._queue.popleft() for _ in range(room)])
+
+    def _submit(self, numbers: Sequence[int], attempt: int = 0, workers: Sequence[str] | None = None) -> list[Any]:
+        tasks = self._make(numbers, attempt)
+        futures = self._client.compute(tasks, workers=workers, allow_other_workers=workers is not None)
         self._futures.update(zip(futures, numbers, strict=True))
         return list(futures)
+
+    def _submit_again(self, number: int, workers: Sequence[str] | None = None) -> list[Any]:
+        self._attempts += 1
+        return self._submit([number], self._attempts, workers)
 
     def _take(self, future: Any) -> None:
         number = self._futures.pop(future)
@@ -157,7 +176,7 @@ class _Run(Generic[_T]):
                 self._suspects.add(number)
                 self._alone.append(number)
                 return
-            self._collect(self._failed(self._items[number], reason))
+            self._collect(self._failed(number, reason))
         self._waiting.discard(number)
 
     def _look(self) -> list[Any]:
@@ -175,7 +194,8 @@ class _Run(Generic[_T]):
         place = {key: worker for worker, keys in processing.items() for key in keys}
         for key in place:
             self._began.setdefault(key, now)
-        if len(self._waiting) >= sum(self._client.nthreads().values()) or not self._seconds:
+        self._n_threads = schedule.n_threads(self._client)
+        if len(self._waiting) >= self._n_threads or not self._seconds:
             return []
         limit = max(_SLOW_SECONDS, _SLOW_TIMES * statistics.median(self._seconds))
         twins: list[Any] = []
@@ -184,7 +204,7 @@ class _Run(Generic[_T]):
             others = [worker for worker in processing if worker != place.get(future.key)]
             if slow and others and number in self._waiting and number not in self._doubled:
                 self._doubled.add(number)
-                (twin,) = self._submit([number], others)
+                (twin,) = self._submit_again(number, others)
                 self._twins[twin] = others
                 twins.append(twin)
         return twins

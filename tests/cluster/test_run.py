@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import dask.bag as db
 import pytest
 from distributed import Client, LocalCluster
 
+import dask_bpe
 from dask_bpe.cluster import run as running
 from dask_bpe.cluster import schedule
-from dask_bpe.cluster.run import run as run_bag
-from dask_bpe.errors import ClusterError
+from dask_bpe.cluster.run import run as run_tasks
+from dask_bpe.errors import ClusterError, IncompleteError
 from dask_bpe.progress import Progress
 
 
@@ -35,11 +36,15 @@ def run(client: Client | None, items: Sequence[Any], task: Any) -> list[Any]:
     """The reports of a task for every item."""
     reports: list[Any] = []
 
-    def make(chosen: Sequence[Any]) -> db.Bag:
-        return db.from_sequence(chosen, npartitions=len(chosen)).map(task)
+    def attempted(items: Iterable[Any], attempt: int) -> list[Any]:
+        return list(map(task, items))
+
+    def make(numbers: Sequence[int], attempt: int) -> list[Any]:
+        bag = db.from_sequence([items[number] for number in numbers], npartitions=len(numbers))
+        return list(bag.map_partitions(attempted, attempt=attempt).to_delayed(optimize_graph=False))
 
     with schedule.job("testing", None, "B", Progress(), client) as job:
-        run_bag(make, items, client, job, reports.append, lambda item, why: (item, why))
+        run_tasks(make, len(items), client, job, reports.append, lambda number, why: (items[number], why))
     return reports
 
 
@@ -75,6 +80,24 @@ def test_the_one_that_kills_its_workers_is_reported(own_client: Client) -> None:
     assert "died again and again" in why
 
 
+def test_a_bounded_number_is_given_to_the_cluster(own_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    compute, waiting, given = own_client.compute, [0], []
+
+    def watched(tasks: Sequence[Any], **options: Any) -> Any:
+        futures = compute(tasks, **options)
+        waiting[0] += len(futures)
+        given.append(waiting[0])
+        for future in futures:
+            future.add_done_callback(lambda _: waiting.__setitem__(0, waiting[0] - 1))
+        return futures
+
+    monkeypatch.setattr(own_client, "compute", watched)
+    monkeypatch.setattr(running, "_LEAST_IN_FLIGHT", 1)
+    assert sorted(run(own_client, range(100), lambda number: number)) == list(range(100))
+    assert len(given) > 10
+    assert max(given) <= running._IN_FLIGHT * 2
+
+
 def test_no_workers_is_an_error(cluster: LocalCluster, own_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_SECONDS_WITHOUT_WORKERS", 1.0)
     monkeypatch.setattr(running, "_SECONDS_BETWEEN_LOOKS", 0.1)
@@ -104,3 +127,29 @@ def test_memory_per_thread(own_client: Client) -> None:
     assert limit > 1 << 20
     assert schedule.memory_per_thread(None, None) is None
     assert schedule.memory_per_thread(None, 1 << 30) == (1 << 30) // schedule.n_threads(None)
+
+
+def test_a_bag_whose_partition_kills_its_workers_is_encoded_but_for_that(own_client: Client, tmp_path: Path) -> None:
+    texts = [f"document {number}" for number in range(6)]
+    tokenizer = dask_bpe.train(iter(texts), 260)
+    deadly = tmp_path / "deadly"
+    deadly.touch()
+
+    def read(text: str) -> str:
+        if text.endswith("3") and deadly.exists():
+            os._exit(1)
+        return text
+
+    bag = db.from_sequence(texts, npartitions=6).map(read)
+
+    def encode() -> dask_bpe.EncodeReport:
+        return dask_bpe.encode_corpus(bag, tokenizer, tmp_path / "out", client=own_client)
+
+    with pytest.raises(
+        IncompleteError, match="1 of 6 partitions could not be encoded; the first, number 3: its worker"
+    ):
+        encode()
+    deadly.unlink()
+    assert encode().n_resumed == 5
+    assert dask_bpe.verify_corpus(tmp_path / "out").n_documents == 6
+    assert [tokenizer.decode(ids) for ids in dask_bpe.open_tokens(tmp_path / "out").documents] == texts

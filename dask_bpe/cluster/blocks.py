@@ -31,6 +31,8 @@ from dask_bpe.pretokenize.cut import Cutter
 
 _LEAST, _USUAL, _MOST = 1 << 20, 64 << 20, 256 << 20
 _MANY_BLOCKS = 10_000
+# Compressed text is read by so much at a time where nothing is said of blocks: counting waits for no document's start.
+_STREAMED = 8 << 20
 # Small files that are read by one task.
 _MOST_FILES = 4096
 
@@ -145,7 +147,7 @@ def _read(block: Block, reading: Reading) -> Iterator[Content | Bad]:
             Cutter, specials=specials, separators=reading.separators, pattern=get_pattern(reading.cut_pattern),
             patience=reading.patience,
         )  # fmt: skip
-        for piece in cut_stream(block.path, how.compression_of(block.path), make, max(reading.patience, 1)):
+        for piece in cut_stream(block.path, how.compression_of(block.path), make, reading.patience or _STREAMED):
             if isinstance(piece, Bad):
                 yield piece
                 continue

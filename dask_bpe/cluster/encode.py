@@ -27,7 +27,7 @@ from dask_bpe.cluster.encode_partition import (
     write_part,
 )
 from dask_bpe.cluster.encode_plan import block_size, check_unchanged, partitions_of, pieces_of, reading_of
-from dask_bpe.cluster.run import run
+from dask_bpe.cluster.run import partitioned, run, tasks_of
 from dask_bpe.errors import IncompleteError, InputError, OutputError, ParameterError, VocabularyError, whole_number
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.job import VOCABULARY, Job, JobFolder, Part, open_job
@@ -365,10 +365,7 @@ def _encode_files(
     # Those that take longest begin first: none of them is left to the end.
     order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
 
-    def make(numbers: Sequence[int], attempt: int) -> list[Any]:
-        bag = db.from_sequence([order[number] for number in numbers], npartitions=len(numbers))
-        return _tasks(bag.map_partitions(encode_partitions, encoding=_shared(encoding), attempt=attempt))
-
+    make = partitioned(order, encode_partitions, encoding=_shared(encoding))
     run(make, len(order), client, encoding.job, collected.add, lambda n, reason: Failed(order[n].index, reason))
 
 
@@ -377,15 +374,10 @@ def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collecte
 
     def make(numbers: Sequence[int], attempt: int) -> list[Any]:
         encoded = bag.map_partitions(encode_texts, indices, encoding=_shared(encoding), attempt=attempt)
-        tasks = _tasks(dask.optimize(encoded)[0])
+        tasks = tasks_of(dask.optimize(encoded)[0])
         return [tasks[number] for number in numbers]
 
     run(make, bag.npartitions, client, encoding.job, collected.add, Failed)
-
-
-def _tasks(bag: db.Bag) -> list[Any]:
-    """The partitions of a bag. Not optimized: a future is then the task that works, not one behind it."""
-    return list(bag.to_delayed(optimize_graph=False))
 
 
 def _shared(encoding: Encoding) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dask
+import dask.bag as db
 from dask.callbacks import Callback
 
 from dask_bpe.cluster import schedule
@@ -23,13 +24,28 @@ Make = Callable[[Sequence[int], int], Sequence[Any]]
 
 _SECONDS_WITHOUT_WORKERS = 60.0
 _SECONDS_BETWEEN_POLLS, _SECONDS_BETWEEN_LOOKS = 0.02, 1.0
-# So many tasks for each thread, and at least so many, are given to the cluster; the others wait here. A worker that dies
-# takes no more than its share of these with it, and the scheduler need not know of a hundred thousand.
+# So many tasks for each thread, and at least so many, are given to the cluster; the others wait here. A worker that
+# dies takes no more than its share of these with it, and the scheduler need not know of a hundred thousand.
 _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 16
 # When nothing waits any more, a task is begun once more if it takes so many times the median, and so many seconds.
 _SLOW_TIMES, _SLOW_SECONDS = 3.0, 10.0
 # How long such a twin that has lost is waited for at the end.
 _SECONDS_FOR_TWINS = 5.0
+
+
+def partitioned(items: Sequence[Any], function: Callable[..., list[Any]], **told: Any) -> Make:
+    """Tasks that are the partitions of a bag, an item in each: ``function(partition, attempt=..., **told)``."""
+
+    def make(numbers: Sequence[int], attempt: int) -> Sequence[Any]:
+        bag = db.from_sequence([items[number] for number in numbers], npartitions=len(numbers))
+        return tasks_of(bag.map_partitions(function, attempt=attempt, **told))
+
+    return make
+
+
+def tasks_of(bag: db.Bag) -> Sequence[Any]:
+    """The partitions of a bag. Not optimized: a future is then the task that works, not one behind it."""
+    return list(bag.to_delayed(optimize_graph=False))
 
 
 def run(

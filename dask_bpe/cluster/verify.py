@@ -11,14 +11,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import dask
-import dask.bag as db
 
 from dask_bpe.cluster import blocks, schedule
 from dask_bpe.cluster.contents import END, Content, Reading
 from dask_bpe.cluster.count import Paths
 from dask_bpe.cluster.encode_partition import Partition
 from dask_bpe.cluster.encode_plan import partitions_of, reading_of
-from dask_bpe.cluster.run import run
+from dask_bpe.cluster.run import partitioned, run
 from dask_bpe.decoding import TokenTable
 from dask_bpe.errors import ParameterError, ShardError
 from dask_bpe.io import records
@@ -144,17 +143,15 @@ def _compare(corpus: TokenCorpus, source: Paths | None, client: Client | None, v
             name,
         )
 
-        def make(chosen: Sequence[Partition]) -> db.Bag:
-            bag = db.from_sequence(chosen, npartitions=len(chosen))
-            return bag.map_partitions(_compare_partitions, check=_shared(check))
-
         def collect(report: tuple[int, int, str]) -> None:
             index, n_bytes, difference = report
             if difference:
                 raise ShardError(f"{corpus.path}: {difference}")
             reports[index] = n_bytes, difference
 
-        run(make, partitions_of(job), client, name, collect, lambda item, why: (item.index, 0, why))
+        partitions = partitions_of(job)
+        make = partitioned(partitions, _compare_partitions, check=_shared(check))
+        run(make, len(partitions), client, name, collect, lambda n, reason: (partitions[n].index, 0, reason))
     return sum(n_bytes for n_bytes, _ in reports.values())
 
 
@@ -175,7 +172,8 @@ def _shared(check: _Check) -> Any:
     return dask.delayed(check, name=f"check-{records.digest({'folder': check.folder})}-{check.job}", traverse=False)
 
 
-def _compare_partitions(partitions: Iterable[Partition], check: _Check) -> list[tuple[int, int, str]]:
+def _compare_partitions(partitions: Iterable[Partition], check: _Check, attempt: int) -> list[tuple[int, int, str]]:
+    """A partition of the bag. The number of the attempt tells Dask that a task is to be done anew."""
     with schedule.task(check.job):
         return [_compare_partition(partition, check) for partition in partitions]
 

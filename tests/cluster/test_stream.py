@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -243,3 +245,23 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     contents = read_whole(compressed(tmp_path, text.encode()), reading)
     assert sum(content.stop - content.start for content in contents if isinstance(content, Content)) == len(text)
     assert longest < 4 * (1 << 14)
+
+
+def test_counting_reads_compressed_text_in_large_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for no document's start, and was given a word at a time therefore."""
+    sizes: list[int] = []
+
+    def watched(path: str, compression: Any, make: Any, size: int) -> Iterator[Piece | Bad]:
+        for piece in cut_stream(path, compression, make, size):
+            assert isinstance(piece, Piece)
+            sizes.append(len(piece.text))
+            yield piece
+
+    monkeypatch.setattr(blocks, "cut_stream", watched)
+    monkeypatch.setattr(blocks, "_STREAMED", 1000)
+    text = "one two three four " * 500
+    (tmp_path / "text.txt.gz").write_bytes(gzip.compress(text.encode()))
+    counts = dask_bpe.count_pretokens(tmp_path / "text.txt.gz")
+    assert counts.total == 2001
+    assert sum(sizes) == len(text)
+    assert min(sizes[:-1]) >= 1000

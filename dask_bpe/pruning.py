@@ -48,6 +48,12 @@ class Dropped:
             self.pairs + other.pairs,
         )
 
+    def times(self, factor: int) -> Dropped:
+        """The record of a corpus that is repeated so often."""
+        return Dropped(
+            self.min_count * factor, self.n_distinct, self.n_occurrences * factor, self.pairs * np.int64(factor)
+        )
+
     @property
     def most(self) -> int:
         """No pair of tokens occurred more often than this in what was dropped."""

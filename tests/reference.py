@@ -231,8 +231,12 @@ def train(
     min_frequency: int = 1,
     max_token_length: int | None = None,
     pattern: str | None = GPT2,
+    given: Sequence[tuple[int, int]] = (),
 ) -> Trained:
-    """Merge the most frequent pair of symbols again and again, counting all pairs anew each time."""
+    """Merge the most frequent pair of symbols again and again, counting all pairs anew each time.
+
+    `given` are pairs of ids that are merged first, whatever the rules say.
+    """
     tokens = [bytes([byte]) for byte in range(256)] + [token.encode() for token in special_tokens]
     special = {token: 256 + i for i, token in enumerate(special_tokens)}
     spelled = {tokens[byte]: byte for byte in range(256)}
@@ -244,12 +248,16 @@ def train(
         for symbols, n in words:
             for pair in pairwise(symbols):
                 pairs[pair] += n
-        longest = max_token_length or float("inf")
-        pairs = Counter({p: n for p, n in pairs.items() if len(tokens[p[0]] + tokens[p[1]]) <= longest})
-        most = max(pairs.values(), default=0)
-        if most < max(min_frequency, 1):
-            break
-        left, right = choose([pair for pair, n in pairs.items() if n == most])
+        if len(merges) < len(given):
+            left, right = given[len(merges)]
+            most = pairs[left, right]
+        else:
+            longest = max_token_length or float("inf")
+            pairs = Counter({p: n for p, n in pairs.items() if len(tokens[p[0]] + tokens[p[1]]) <= longest})
+            most = max(pairs.values(), default=0)
+            if most < max(min_frequency, 1):
+                break
+            left, right = choose([pair for pair, n in pairs.items() if n == most])
         product = tokens[left] + tokens[right]
         symbol = len(tokens)
         if ties in ("bytes", "huggingface"):  # symbols are their bytes: one that exists already is used again

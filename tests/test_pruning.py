@@ -17,9 +17,10 @@ from reference import TIES
 from strategies import examples
 
 import dask_bpe
-from dask_bpe import PretokenCounts, Tokenizer, training
+from dask_bpe import PretokenCounts, Tokenizer
 from dask_bpe.counts import combine
 from dask_bpe.errors import ParameterError
+from dask_bpe.training import fit as training
 
 
 def steps(result: training.TrainingResult) -> list[tuple[int, int]]:
@@ -188,7 +189,7 @@ MEMORY_OF_A_FIT = """
 import sys, threading, time
 from pathlib import Path
 from dask_bpe import PretokenCounts
-from dask_bpe.training import fit, merge_memory
+from dask_bpe.training.fit import fit, merge_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

@@ -16,7 +16,8 @@ from reference import TIES, Trained
 from strategies import examples
 
 import dask_bpe
-from dask_bpe import PretokenCounts, training
+from dask_bpe import PretokenCounts
+from dask_bpe.training import fit as training
 
 ENDOFTEXT = "<|endoftext|>"
 T10 = {b"slow": 4, b"slower": 2, b"lowest": 3, b"newest": 3}

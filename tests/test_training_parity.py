@@ -20,8 +20,9 @@ from reference import GPT2, TIES
 from strategies import examples
 
 import dask_bpe
-from dask_bpe import PretokenCounts, Vocabulary, training
+from dask_bpe import PretokenCounts, Vocabulary
 from dask_bpe.cli import main
+from dask_bpe.training import fit as training
 
 ENDOFTEXT = "<|endoftext|>"
 LAYOUTS = [(at, order) for at in training.PLACES for order in training.BYTE_ORDERS]

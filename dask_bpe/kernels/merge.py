@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from dask_bpe.kernels._jit import (
+    given_i64m,
     given_i64s,
     i32s,
     i64,
@@ -194,8 +195,12 @@ def _announce(token, side, n, numbers, symbols, tokens, spelling, pairs, slots, 
 
 
 @step
-def _lacks_room(pair, numbers, tokens, spelling, pairs, slots, places, heap, born):
+def _lacks_room(left, right, pair, numbers, tokens, spelling, pairs, slots, places, heap, born):
     """What has to grow before a pair can be merged; DONE if nothing."""
+    if tokens[numbers[TOKENS], SPELLING] + tokens[left, LENGTH] + tokens[right, LENGTH] > spelling.size:
+        return MORE_SPELLING
+    if pair < 0:
+        return DONE
     n = pairs[pair, END] - pairs[pair, BEGIN]
     new = min(2 * n, 2 * numbers[TOKENS] + 2)
     n_pairs = numbers[PAIRS] + new
@@ -203,10 +208,34 @@ def _lacks_room(pair, numbers, tokens, spelling, pairs, slots, places, heap, bor
         return MORE_PAIRS
     if n > born.shape[0] // 2:
         return MORE_BORN
-    left, right = pairs[pair, KEY] >> 32, pairs[pair, KEY] & LOW
-    if tokens[numbers[TOKENS], SPELLING] + tokens[left, LENGTH] + tokens[right, LENGTH] > spelling.size:
-        return MORE_SPELLING
     return MORE_PLACES if numbers[PLACES] + 2 * n > places.size else DONE
+
+
+@step
+def _merge(
+    left, right, pair, n, numbers, symbols, word_of, weights, tokens, spelling, pairs, slots, places, heap, notes, born,
+    log,
+):  # fmt: skip
+    """Make the next token of two, and replace them by it where they stand side by side: nowhere if `pair` is -1.
+
+    There is room for what comes of it, and the pair is not in the heap.
+    """
+    token, row = _write_token(left, right, numbers, tokens, spelling), numbers[MERGES]
+    log[row, 0], log[row, 1], log[row, 2] = left, right, token
+    log[row, 3] = pairs[pair, COUNT] if pair >= 0 else 0
+    numbers[MERGES] = row + 1
+    numbers[TOKENS] += 1
+    if pair >= 0:
+        numbers[CORPUS] -= _rewrite(pair, token, n, symbols, word_of, weights, tokens, pairs, places, notes, born)
+        for side in range(2):
+            _bear(token, side, n, numbers, tokens, pairs, slots, places, notes, born)
+        for side in range(2):
+            gone = left if side == 0 else right
+            _settle(gone, side, n, pairs, slots, notes)
+        pairs[pair, COUNT] = 0
+        for side in range(2):
+            _announce(token, side, n, numbers, symbols, tokens, spelling, pairs, slots, places, heap, notes)
+    log[row, 4] = numbers[CORPUS]
 
 
 @kernel(
@@ -229,39 +258,51 @@ def _lacks_room(pair, numbers, tokens, spelling, pairs, slots, places, heap, bor
     i64m,
 )
 def merge_pairs(
-    max_tokens, max_merges, n, numbers, symbols, word_of, weights, tokens, spelling, pairs, slots, places,
+    max_tokens, target, n, numbers, symbols, word_of, weights, tokens, spelling, pairs, slots, places,
     heap, notes, born, log,
 ):  # fmt: skip
-    """Merge until the vocabulary has `max_tokens` or this call has made `max_merges` merges.
+    """Merge the best pair again and again, until there are `max_tokens`, or `target` merges.
 
     n : int64[4], any contents. Returns DONE, EXHAUSTED when no pair is left to merge, or what has to grow
     (MORE_...) before the call is made again.
     """
-    target = numbers[MERGES] + max_merges
     while numbers[TOKENS] < max_tokens and numbers[MERGES] < target:
         pair = best_pair(numbers, symbols, tokens, spelling, pairs, places, heap)
         if pair < 0:
             return EXHAUSTED
-        lacking = _lacks_room(pair, numbers, tokens, spelling, pairs, slots, places, heap, born)
+        left, right = pairs[pair, KEY] >> 32, pairs[pair, KEY] & LOW
+        lacking = _lacks_room(left, right, pair, numbers, tokens, spelling, pairs, slots, places, heap, born)
         if lacking != DONE:
             return lacking
-        left, right = pairs[pair, KEY] >> 32, pairs[pair, KEY] & LOW
-        token = _write_token(left, right, numbers, tokens, spelling)
         drop_top(numbers, tokens, spelling, pairs, heap)
-        row = numbers[MERGES]
-        log[row, 0], log[row, 1], log[row, 2], log[row, 3] = left, right, token, pairs[pair, COUNT]
-        numbers[CORPUS] -= _rewrite(pair, token, n, symbols, word_of, weights, tokens, pairs, places, notes, born)
-        log[row, 4] = numbers[CORPUS]
-        numbers[MERGES] = row + 1
-        numbers[TOKENS] += 1
-        for side in range(2):
-            _bear(token, side, n, numbers, tokens, pairs, slots, places, notes, born)
-        for side in range(2):
-            gone = left if side == 0 else right
-            _settle(gone, side, n, pairs, slots, notes)
-        pairs[pair, COUNT] = 0
-        for side in range(2):
-            _announce(token, side, n, numbers, symbols, tokens, spelling, pairs, slots, places, heap, notes)
+        _merge(
+            left, right, pair, n, numbers, symbols, word_of, weights, tokens, spelling, pairs, slots, places, heap,
+            notes, born, log,
+        )  # fmt: skip
+    return DONE
+
+
+@kernel(i64, given_i64m, i64s, i64s, i32s, i32s, given_i64s, i64m, u8s, i64m, i32s, u32s, i64m, i64m, i64m, i64m)
+def merge_given(
+    given, n, numbers, symbols, word_of, weights, tokens, spelling, pairs, slots, places, heap, notes, born, log
+):
+    """Make the merges of `given`, int64[m, 2], one after the other, however often their pairs occur.
+
+    They are the first merges of a training: the heap is empty, and stays so. Returns DONE or MORE_..., as
+    `merge_pairs` does.
+    """
+    while numbers[MERGES] < given.shape[0]:
+        left, right = given[numbers[MERGES], 0], given[numbers[MERGES], 1]
+        pair = np.int64(slots[find_pair(left << 32 | right, pairs, slots)])
+        if pair >= 0 and pairs[pair, COUNT] == 0:
+            pair = np.int64(-1)
+        lacking = _lacks_room(left, right, pair, numbers, tokens, spelling, pairs, slots, places, heap, born)
+        if lacking != DONE:
+            return lacking
+        _merge(
+            left, right, pair, n, numbers, symbols, word_of, weights, tokens, spelling, pairs, slots, places, heap,
+            notes, born, log,
+        )  # fmt: skip
     return DONE
 
 

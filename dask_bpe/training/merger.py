@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,13 @@ from dask_bpe.counts import PretokenCounts
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.gpt2 import CHARACTER_OF_BYTE
 from dask_bpe.kernels import candidates, merge
+from dask_bpe.training.numbering import Numbering
 from dask_bpe.vocabulary import Vocabulary
 
 State = dict[str, npt.NDArray[Any]]
+
+NO_MERGES = np.empty((0, 2), np.int64)
+_MOST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,14 @@ class MergeLog:
     def __len__(self) -> int:
         return len(self.left)
 
+    def __repr__(self) -> str:
+        return f"MergeLog({len(self):,} merges)"
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_merge_log
+
+        return of_merge_log(self)
+
     def trace(self, vocabulary: Vocabulary) -> str:
         """The log to read, a line per merge: its number, the halves, the count and the tokens left."""
         rows = zip(
@@ -57,31 +70,10 @@ class MergeLog:
         )
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Which id every symbol of the merge loop gets; see `fit`."""
-
-    special_tokens: tuple[str, ...]
-    special_tokens_at: str
-    byte_order: str
-
-    def ids(self, n_symbols: int) -> npt.NDArray[np.int32]:
-        """The id of each of so many symbols. int32[n_symbols], ascending but for the bytes."""
-        ids = np.arange(n_symbols, dtype=np.int32)
-        if self.byte_order == "gpt2":
-            ids[list(CHARACTER_OF_BYTE)] = np.arange(256)
-        ids[ids >= self.first_special(n_symbols)] += len(self.special_tokens)
-        return ids
-
-    def first_special(self, n_symbols: int) -> int:
-        """The id of the first special token."""
-        return {"start": 0, "after_bytes": 256, "end": n_symbols}[self.special_tokens_at]
-
-
 class Merger:
     """The state of the merge loop. `advance` makes some merges; in between it can be looked at and kept.
 
-    Its symbols are the bytes, then the products of the merges, `n_symbols` at the end; a `Layout` makes ids of them.
+    Its symbols are the bytes, then the products of the merges, `n_symbols` at the end; a `Numbering` makes ids of them.
     The arrays are those of `kernels.merge`; when the kernel needs a larger one, it is made here.
     """
 
@@ -93,8 +85,13 @@ class Merger:
         min_frequency: int,
         max_token_length: int | None,
         state: Mapping[str, npt.NDArray[Any]] | None = None,
+        given: npt.NDArray[np.int64] = NO_MERGES,
     ) -> None:
-        """Begin, or go on from what `state` gave for the same counts and rules; `n_symbols` may be another."""
+        """Begin, or go on from what `state` gave for the same counts and rules; `n_symbols` may be another.
+
+        given : int64[k, 2], pairs of symbols that are merged before all others, whatever the rules say. Symbol 256 is
+            the product of the first of them, 257 that of the second, and so on.
+        """
         self._pattern, self._ties = counts.pattern, ties
         self._n_symbols = n_symbols
         self.wanted = n_symbols - 256
@@ -102,15 +99,17 @@ class Merger:
         numbers[candidates.TIES] = {"bytes": candidates.GREATEST_BYTES, "first": candidates.FIRST_PLACE}.get(
             ties, candidates.LEAST_ORDER
         )
-        numbers[candidates.MIN_COUNT] = min_frequency
-        numbers[candidates.MAX_LENGTH] = np.iinfo(np.int64).max if max_token_length is None else max_token_length
+        longest = _MOST if max_token_length is None else max_token_length
+        numbers[candidates.MIN_COUNT], numbers[candidates.MAX_LENGTH] = min_frequency, longest
         numbers[candidates.TOKENS] = 256
         self._make_tokens(n_symbols)
         self._lay_out(counts)
-        if state is None:
-            self._index()
-        else:
+        if state is not None:
             self._restore(state)
+        elif len(given):
+            self._merge_given(given)
+        else:
+            self._index()
 
     def _make_tokens(self, n_symbols: int) -> None:
         self._tokens = np.zeros((n_symbols + 1, 4), np.int64)
@@ -157,7 +156,25 @@ class Merger:
             np.zeros((65536, 2), np.int64),
         )  # fmt: skip
         # Above every count: the heap is empty, the first look for a pair fills it.
-        self._numbers[candidates.THRESHOLD] = np.iinfo(np.int64).max
+        self._numbers[candidates.THRESHOLD] = _MOST
+
+    def _merge_given(self, given: npt.NDArray[np.int64]) -> None:
+        """Make these merges under no rule, then drop the records of the pairs that the rules leave out."""
+        numbers = self._numbers
+        rules = numbers[[candidates.MIN_COUNT, candidates.MAX_LENGTH]]
+        numbers[candidates.MIN_COUNT], numbers[candidates.MAX_LENGTH] = 1, _MOST
+        self._index()
+        self._log = _enlarged(self._log, max(len(self._log), len(given)))
+        self._run(merge.merge_given, given)
+        numbers[candidates.MIN_COUNT], numbers[candidates.MAX_LENGTH] = rules
+        pairs = self._pairs[: numbers[candidates.PAIRS]]
+        lengths = self._tokens[:, candidates.LENGTH]
+        joined = lengths[pairs[:, candidates.KEY] >> 32] + lengths[pairs[:, candidates.KEY] & candidates.LOW]
+        kept = pairs[(pairs[:, candidates.COUNT] >= rules[0]) & (joined <= rules[1])]
+        numbers[candidates.PAIRS] = len(kept)
+        self._pairs[: len(kept)] = kept
+        self._slots.fill(-1)
+        merge.rebuild_slots(len(kept), self._pairs, self._slots)
 
     def state(self) -> State:
         """All that the merges so far have made: arrays to go on from, views of this object's own."""
@@ -202,13 +219,17 @@ class Merger:
         goal = self.n_merges + n_merges
         if goal > len(self._log):
             self._log = _enlarged(self._log, max(goal, 2 * len(self._log)))
+        return self._run(merge.merge_pairs, self._n_symbols, goal)
+
+    def _run(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Call a kernel again and again, with larger arrays where it lacks room, until it is DONE or EXHAUSTED."""
         room = np.empty(4, np.int64)
         while True:
             state = int(
-                merge.merge_pairs(
-                    self._n_symbols, goal - self.n_merges, room, self._numbers, self._symbols, self._word_of,
-                    self._weights, self._tokens, self._spelling, self._pairs, self._slots,
-                    self._places, self._heap, self._notes, self._born, self._log,
+                kernel(
+                    *arguments, room, self._numbers, self._symbols, self._word_of, self._weights, self._tokens,
+                    self._spelling, self._pairs, self._slots, self._places, self._heap, self._notes, self._born,
+                    self._log,
                 )
             )  # fmt: skip
             if state in (merge.DONE, merge.EXHAUSTED):
@@ -245,37 +266,37 @@ class Merger:
     def spelling_of(self, pair: int) -> bytes:
         """The bytes of both halves of a pair of `pair_counts`."""
         key = int(self._pairs[pair, candidates.KEY])
-        rows = self._tokens[[key >> 32, key & candidates.LOW]]
-        begins = rows[:, candidates.SPELLING]
-        return b"".join(
-            self._spelling[begin : begin + length].tobytes()
-            for begin, length in zip(begins.tolist(), rows[:, candidates.LENGTH].tolist(), strict=True)
-        )
+        return self._bytes_of(key >> 32) + self._bytes_of(key & candidates.LOW)
 
-    def log(self, layout: Layout) -> MergeLog:
+    def _bytes_of(self, symbol: int) -> bytes:
+        begin, length = self._tokens[symbol, [candidates.SPELLING, candidates.LENGTH]].tolist()
+        return self._spelling[begin : begin + length].tobytes()
+
+    def counts_and_tokens_left(self, start: int, stop: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Of the merges from `start` to `stop`, int64[n]: occurrences of the pair, tokens of the corpus afterwards."""
+        counts, tokens_left = self._log[start:stop, 3:5].T.copy()
+        return counts, tokens_left
+
+    def halves(self, start: int, stop: int) -> list[tuple[bytes, bytes, int]]:
+        """Of the merges from `start` to `stop`: the bytes of both halves, and occurrences of the pair."""
+        return [
+            (self._bytes_of(left), self._bytes_of(right), count)
+            for left, right, count in self._log[start:stop, [0, 1, 3]].tolist()
+        ]
+
+    def log(self, numbering: Numbering) -> MergeLog:
         """The merges so far."""
         rows = self._log[: self.n_merges]
-        left, right, token = np.ascontiguousarray(layout.ids(256 + self.n_merges)[rows[:, :3].T])
+        left, right, token = np.ascontiguousarray(numbering.ids(256 + self.n_merges)[rows[:, :3].T])
         return MergeLog(left, right, token, rows[:, 3].copy(), rows[:, 4].copy())
 
-    def vocabulary(self, layout: Layout) -> Vocabulary:
+    def vocabulary(self, numbering: Numbering) -> Vocabulary:
         """The vocabulary as it is now."""
         n = 256 + self.n_merges
         spelling, at = self._spelling.tobytes(), self._tokens[: n + 1, candidates.SPELLING].tolist()
-        ids, first_special = layout.ids(n), layout.first_special(n)
-        tokens = [b""] * (n + len(layout.special_tokens))
-        for symbol, index in enumerate(ids.tolist()):
-            tokens[index] = spelling[at[symbol] : at[symbol + 1]]
-        specials = {text: first_special + k for k, text in enumerate(layout.special_tokens)}
-        for text, index in specials.items():
-            tokens[index] = text.encode()
-        return Vocabulary(
-            tokens=tuple(tokens),
-            merges=ids[self._log[: self.n_merges, :3]],
-            special_tokens=specials,
-            pattern=self._pattern,
-            ties=self._ties,
-        )
+        tokens = [spelling[begin:end] for begin, end in pairwise(at)]
+        merges = numbering.ids(n)[self._log[: self.n_merges, :3]]
+        return numbering.vocabulary(tokens, merges, self._pattern, self._ties)
 
 
 def n_positions(n_strings: int, n_bytes: int) -> int:

@@ -15,7 +15,7 @@ from dask_bpe.errors import OutputError
 from dask_bpe.io import arrays, paths
 from dask_bpe.io.folders import make_folder
 from dask_bpe.io.work_folder import WorkFolder, clear_states, state_path, states
-from dask_bpe.merger import Merger, State
+from dask_bpe.training.merger import Merger, State
 
 KIND = "dask_bpe.merging"
 # Writing takes at most so large a part of the time, however long a state takes to write.
@@ -24,7 +24,7 @@ _SHARE = 0.1
 
 @dataclass(frozen=True)
 class Progressed:
-    """A state that was read: its arrays, and how many of its merges are proved, see `merge_margins`."""
+    """A state that was read: its arrays, and how many of its merges are proved, see `margins`."""
 
     arrays: State
     n_proved: int

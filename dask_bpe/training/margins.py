@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dask_bpe.merger import Merger
 from dask_bpe.pruning import Dropped
+from dask_bpe.training.merger import Merger
 
 # So many pairs that nearly equal the best one are looked at; among more, one that can win is all but certain.
 _MOST_RIVALS = 1000

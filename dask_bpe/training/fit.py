@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dask_bpe.counts import PretokenCounts
 from dask_bpe.errors import ParameterError, whole_number
 from dask_bpe.io.work_folder import WorkFolder
 from dask_bpe.kernels import merge
-from dask_bpe.merge_checkpoints import MergeCheckpoints
-from dask_bpe.merge_margins import next_is_certain
-from dask_bpe.merger import Layout, MergeLog, Merger, first_pairs, n_positions
 from dask_bpe.pretokenize import SpecialTokens
-from dask_bpe.progress import Progress
+from dask_bpe.progress import JobState, Progress, watch
+from dask_bpe.progress.job_state import N_MERGES
+from dask_bpe.training.alphabet import check_alphabet
+from dask_bpe.training.beginning import Beginning, of_nothing, of_vocabulary
+from dask_bpe.training.checkpoints import MergeCheckpoints
+from dask_bpe.training.margins import next_is_certain
+from dask_bpe.training.merger import MergeLog, Merger, first_pairs, n_positions
+from dask_bpe.training.numbering import Layout
+from dask_bpe.training.weighting import in_units
 from dask_bpe.vocabulary import TIE_RULES, Vocabulary
 
 # A call of the kernel makes more merges than the one before while it takes less than this, up to the most: the first
@@ -40,6 +45,8 @@ class TrainingResult:
     ----------
     vocabulary : the tokens and merges.
     log : a row per merge.
+    n_given : so many merges, the first ones, were not chosen by their counts: those of the vocabulary that was
+        extended, or those that make characters of bytes.
     stop : why it ended: "vocab_size", or "exhausted" when no pair was left that the rules allow.
     n_proved : so many merges, from the first on, are proved to be those of a training with the pre-tokens that the
         counts have dropped; all of them if none were.
@@ -47,6 +54,7 @@ class TrainingResult:
 
     vocabulary: Vocabulary
     log: MergeLog
+    n_given: int
     stop: str
     n_proved: int
 
@@ -56,11 +64,15 @@ def fit(
     vocab_size: int,
     *,
     special_tokens: Sequence[str] | None = None,
-    ties: str = "bytes",
+    ties: str | None = None,
     min_frequency: int = 1,
     max_token_length: int | None = None,
+    alphabet: str = "bytes",
+    min_character_count: int = 1,
     special_tokens_at: str = "after_bytes",
     byte_order: str = "value",
+    extend: Vocabulary | None = None,
+    unit: int = 1,
     work_folder: WorkFolder | None = None,
     checkpoint_seconds: float = 300.0,
     progress: Progress | None = None,
@@ -72,19 +84,26 @@ def fit(
     counts : pre-tokens of the corpus.
     vocab_size : ids in all; fewer when no pair is left to merge, which is a normal end.
     special_tokens : those of the vocabulary, in the order of their ids; None: those that `counts` were cut at.
-    ties : which of several most frequent pairs is merged. "bytes": the greatest pair, compared as byte
-        strings. "ids": the smallest pair of ids where the bytes have their values for ids; `rustbpe` does so
-        (it counts in 32 bits, and goes astray beyond). "huggingface": as the trainer of HF `tokenizers`, the
-        smallest pair where the bytes have the ids of GPT-2. "first": the pair that occurs first in the corpus,
-        as in `minbpe`.
+    ties : which of several most frequent pairs is merged; None is that of `extend`, else "bytes". "bytes": the
+        greatest pair, compared as byte strings. "ids": the smallest pair of ids where the bytes have their values for
+        ids; `rustbpe` does so (it counts in 32 bits, and goes astray beyond). "huggingface": as the trainer of HF
+        `tokenizers`, the smallest pair where the bytes have the ids of GPT-2. "first": the pair that occurs first in
+        the corpus, as in `minbpe`.
     min_frequency : a pair that occurs less often is not merged.
     max_token_length : longest token in bytes; None is no limit. (HF's limit of n is n - 1 here, since it is the
         first length that is refused; two bytes it always allows.)
+    alphabet : what merges begin with: "bytes", or the "characters" of the corpus, which are tokens before anything is
+        learned; see `alphabet` for what becomes of rare ones, and of bytes that are no character.
+    min_character_count : a character that occurs less often in the pre-tokens is left to its bytes.
     special_tokens_at : where the ids of the special tokens are: at the "start", "after_bytes", or at the "end",
         after the merges.
     byte_order : the order of the 256 ids of the bytes: that of their "value", or that of "gpt2", by the characters
         that stand for them in its files.
-
+    extend : a vocabulary to go on from. It keeps all its ids, special tokens, pattern and merges, which come first; new
+        ids follow after its last one. Extending a vocabulary with the counts that it was trained on is training the
+        larger one at once; only special tokens at the "end" then stay where they are, and new ids follow them.
+    unit : what an occurrence of weight 1 counts as in `counts`: `min_frequency` and `min_character_count` are in
+        occurrences, see `weighting.in_units`.
     work_folder, checkpoint_seconds : where the state of the loop is kept while it runs, and how often it is written; a
         state of the same counts and rules that is there is gone on from. It is deleted at the end.
 
@@ -99,32 +118,64 @@ def fit(
     OutputError
         When a state cannot be written or read.
     """
-    view = progress or Progress()
+    if ties is None:
+        ties = "bytes" if extend is None else extend.ties
     specials = SpecialTokens(counts.special_tokens if special_tokens is None else special_tokens).tokens
-    check_rules(vocab_size, specials, ties, min_frequency, max_token_length, special_tokens_at, byte_order)
-    # Every merge shortens a pre-token: a small corpus can't fill a large vocabulary.
-    n_symbols = min(vocab_size - len(specials), 257 + len(counts.strings.values))
+    check_rules(
+        vocab_size, specials, ties, min_frequency, max_token_length, alphabet, min_character_count, special_tokens_at,
+        byte_order, extend,
+    )  # fmt: skip
+    min_frequency, min_character_count = in_units(min_frequency, unit), in_units(min_character_count, unit)
+    if extend is None:
+        begin = of_nothing(
+            counts,
+            vocab_size,
+            Layout(specials, special_tokens_at, byte_order),
+            alphabet,
+            min_character_count,
+            max_token_length,
+        )
+    else:
+        begin = of_vocabulary(counts, vocab_size, extend, None if special_tokens is None else specials)
     rules = {"ties": ties, "min_frequency": min_frequency, "max_token_length": max_token_length}
     checkpoints = None
     if work_folder is not None:
-        dropped = None if counts.dropped is None else [counts.dropped.n_distinct, counts.dropped.n_occurrences]
-        belongs = {"counts": counts.digest(), "dropped": dropped, **rules}
-        checkpoints = MergeCheckpoints(work_folder, belongs, checkpoint_seconds)
-    loop = _Loop(counts, n_symbols, ties, min_frequency, max_token_length, checkpoints)
+        checkpoints = MergeCheckpoints(work_folder, {**begin.digest(), **rules}, checkpoint_seconds)
+    loop = _Loop(begin, ties, min_frequency, max_token_length, checkpoints)
     merger = loop.merger
-    view.start("merging", merger.wanted, "merges")
-    view.advance("merging", merger.n_merges)
-    state = merge.DONE
+    with watch("train", repr(counts), progress) as job:
+        state = _merge_all(loop, job)
+    if checkpoints is not None:
+        checkpoints.remove()
+    log = merger.log(begin.numbering)
+    log = replace(log, tokens_after=log.tokens_after + begin.n_apart)
+    stop = "exhausted" if state == merge.EXHAUSTED else "vocab_size"
+    return TrainingResult(merger.vocabulary(begin.numbering), log, len(begin.given), stop, loop.n_proved)
+
+
+def _merge_all(loop: _Loop, job: JobState) -> int:
+    """Make all merges that are wanted and allowed; what the last step returned."""
+    merger, state, told, due = loop.merger, merge.DONE, 0, 0.0
+    job.start("merging", merger.wanted, "merges")
+    job.advance("merging", merger.n_merges)
     while state == merge.DONE and not merger.complete:
         before = merger.n_merges
         state = loop.step()
-        view.advance("merging", merger.n_merges - before)
-    view.finish("merging")
-    if checkpoints is not None:
-        checkpoints.remove()
-    layout = Layout(specials, special_tokens_at, byte_order)
-    stop = "exhausted" if state == merge.EXHAUSTED else "vocab_size"
-    return TrainingResult(merger.vocabulary(layout), merger.log(layout), stop, loop.n_proved)
+        job.advance("merging", merger.n_merges - before)
+        if time.monotonic() >= due:
+            told, due = _tell(merger, told, job), time.monotonic() + _SECONDS_PER_CALL
+    _tell(merger, told, job)
+    job.finish("merging")
+    return state
+
+
+def _tell(merger: Merger, told: int, job: JobState) -> int:
+    """Tell what was merged after the first `told` merges; how many there are now."""
+    made = merger.n_merges
+    if made > told:
+        counts, tokens_left = merger.counts_and_tokens_left(told, made)
+        job.merged(told + 1, counts, tokens_left, merger.halves(max(told, made - N_MERGES), made))
+    return made
 
 
 class _Loop:
@@ -132,19 +183,22 @@ class _Loop:
 
     def __init__(
         self,
-        counts: PretokenCounts,
-        n_symbols: int,
+        begin: Beginning,
         ties: str,
         min_frequency: int,
         max_token_length: int | None,
         checkpoints: MergeCheckpoints | None,
     ) -> None:
+        counts, n_symbols = begin.counts, begin.n_symbols
         found = checkpoints.load(n_symbols - 256) if checkpoints is not None else None
         state = None if found is None else found.arrays
-        self.merger = Merger(counts, n_symbols, ties, min_frequency, max_token_length, state)
+        self.merger = Merger(counts, n_symbols, ties, min_frequency, max_token_length, state, begin.given)
         self._dropped, self._min_frequency = counts.dropped, min_frequency
-        self._proved = 0 if found is None else found.n_proved
-        self._proving = self._dropped is not None if found is None else found.proving
+        if found is None:
+            self._proving = self._dropped is not None and begin.given_are_certain
+            self._proved = len(begin.given) if begin.given_are_certain else 0
+        else:
+            self._proving, self._proved = found.proving, found.n_proved
         self._checkpoints = checkpoints
         self._per_call = _FIRST_CALL
 
@@ -190,11 +244,14 @@ def merge_memory_of(n_strings: int, n_bytes: int, vocab_size: int, ties: str = "
 def check_rules(
     vocab_size: int,
     special_tokens: Sequence[str],
-    ties: str,
+    ties: str | None,
     min_frequency: int,
     max_token_length: int | None,
+    alphabet: str = "bytes",
+    min_character_count: int = 1,
     special_tokens_at: str = "after_bytes",
     byte_order: str = "value",
+    extend: Vocabulary | None = None,
 ) -> None:
     """Refuse rules that can't be trained by, before any work.
 
@@ -203,7 +260,7 @@ def check_rules(
     ParameterError
     """
     n_special = len(SpecialTokens(special_tokens).tokens)
-    if ties not in TIE_RULES:
+    if ties is not None and ties not in TIE_RULES:
         raise ParameterError(f"unknown tie rule {ties!r}: known are {', '.join(TIE_RULES)}")
     if special_tokens_at not in PLACES:
         raise ParameterError(f"special_tokens_at is {special_tokens_at!r}: known are {', '.join(PLACES)}")
@@ -218,3 +275,18 @@ def check_rules(
     whole_number("min_frequency", min_frequency)
     if max_token_length is not None:
         whole_number("max_token_length", max_token_length)
+    check_alphabet(alphabet, min_character_count)
+    if extend is not None:
+        _check_extension(vocab_size, extend, alphabet, special_tokens_at, byte_order)
+
+
+def _check_extension(vocab_size: int, base: Vocabulary, alphabet: str, special_tokens_at: str, byte_order: str) -> None:
+    if (alphabet, special_tokens_at, byte_order) != ("bytes", "after_bytes", "value"):
+        raise ParameterError(
+            "alphabet, special_tokens_at and byte_order are those of the vocabulary to extend: leave them out"
+        )
+    if vocab_size < len(base):
+        raise ParameterError(
+            f"vocabulary size {vocab_size} is less than the {len(base)} ids of the vocabulary to extend:"
+            " `shrink` makes smaller ones"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,9 +13,11 @@ import dask
 import dask.bag as db
 import numpy.typing as npt
 
+from dask_bpe import machine
 from dask_bpe.cluster import contents, schedule
-from dask_bpe.cluster.contents import Errors, OnError, describe
-from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths
+from dask_bpe.cluster.contents import Errors, OnError
+from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths, listed
+from dask_bpe.cluster.encode_outcomes import Outcomes
 from dask_bpe.cluster.encode_partition import (
     Done,
     Encoding,
@@ -27,19 +29,22 @@ from dask_bpe.cluster.encode_partition import (
     write_part,
 )
 from dask_bpe.cluster.encode_plan import block_size, check_unchanged, partitions_of, pieces_of, reading_of
+from dask_bpe.cluster.recorded import recorded
 from dask_bpe.cluster.run import partitioned, run, tasks_of
-from dask_bpe.errors import IncompleteError, InputError, OutputError, ParameterError, VocabularyError, whole_number
+from dask_bpe.errors import InputError, OutputError, ParameterError, VocabularyError, whole_number
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.job import VOCABULARY, Job, JobFolder, Part, open_job
 from dask_bpe.io.manifest import Manifest
 from dask_bpe.io.shards import writer_class
-from dask_bpe.io.source import list_files
-from dask_bpe.progress import Progress
+from dask_bpe.monitor import automatic
+from dask_bpe.progress import JobState, Progress, watch
 from dask_bpe.tokenizer import Tokenizer
 from dask_bpe.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from dask_bpe.pages import Document
 
 # Tokens after which a shard ends: 128 MiB of uint16.
 SHARD_TOKENS = 1 << 26
@@ -73,6 +78,23 @@ class EncodeReport:
     seconds: float
     peak_memory: int
     n_resumed: int = 0
+
+    def report(self) -> Document:
+        """How the job went, from the record in its folder, and what would have been faster.
+
+        Raises
+        ------
+        ShardError
+            The folder is not there any more, or damaged.
+        """
+        from dask_bpe import run_report
+
+        return run_report.report(run_report.read_evidence(self.path))
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_encoding
+
+        return of_encoding(self)
 
 
 def encode_corpus(
@@ -136,7 +158,8 @@ def encode_corpus(
     memory_per_worker : bytes that the block of a task may be a sixteenth of; by default the limit of the Dask worker.
     overwrite : delete what another job has left in `out`.
     client : the cluster to run on; by default the active one, else the threads of this process.
-    progress : told of the bytes encoded, as stage "encoding".
+    progress : told of the job, with its stages "planning", "encoding" and "writing". By default a notebook shows it,
+        and so does IPython in a terminal; elsewhere nothing is shown, as by `Progress()` everywhere.
 
     Raises
     ------
@@ -166,46 +189,26 @@ def encode_corpus(
     }
     _check(options, vocabulary)
     whole_number("max_bad", max_bad, 0)
-    client = schedule.active_client(client)
-    source = as_bag(source)
-    paths = as_paths(source)
-    files = [] if paths is None else list_files(paths)
-    total = sum(file.size for file in files)
-    size = block_size(total, block_bytes, memory_per_worker, client)
-    asked = Job(vocabulary.fingerprint(), options, _name(source, paths), files, pieces_of(files, size, how), size)
-    reading_of(asked, vocabulary)  # refuses what no task could read by
-    documents = as_documents(source) if paths is None and not isinstance(source, db.Bag) else None
-    view = progress or Progress()
-    with (
-        open_job(out, asked, overwrite=overwrite) as (folder, planned, begun),
-        schedule.job("encoding", total if files else None, "B", view, client) as job,
+    with watch("encode", os.fspath(out), progress or automatic()) as state:
+        client = schedule.active_client(client)
+        source = as_bag(source)
+        paths = as_paths(source)
+        files = [] if paths is None else listed(paths, state)
+        size = block_size(sum(file.size for file in files), block_bytes, memory_per_worker, client)
+        asked = Job(vocabulary.fingerprint(), options, _name(source, paths), files, pieces_of(files, size, how), size)
+        reading_of(asked, vocabulary)  # refuses what no task could read by
         # Writing the vocabulary and flushing what is done took a third of the time of 150 MB when they came one by one.
-        ThreadPoolExecutor(1) as beside,
-    ):
-        if begun and documents is not None:
-            if folder.done(0) is not None:
-                raise OutputError(f"{folder.path}: an iterable cannot be gone on with: overwrite what is there")
-            folder.clear()  # of what an interrupted run has left nothing is complete
-        written = beside.submit(_put_vocabulary, vocabulary, folder.file(VOCABULARY))
-        if client is not None:
-            written.result()  # the workers load it
-        keep_at_hand(vocabulary)
-        flushed: list[Future[None]] = []
-        collected = _Collected(max_bad, lambda part: flushed.append(beside.submit(folder.flush, part)))
-        encoding = _encoding(folder, planned, vocabulary, job)
-        if files:
-            _encode_files(partitions_of(planned), encoding, client, collected)
-        elif documents is not None:
-            _encode_documents(documents, encoding, collected)
-        else:
-            _encode_bag(source, encoding, client, collected)
-        written.result()
-        parts = collected.parts()
-        check_unchanged(planned.files)
-        manifest = _manifest(parts, encoding, vocabulary, options)
-        for flush in flushed:
-            flush.result()
-        folder.finish(manifest, (bad for part in parts for bad in part.bad))
+        with open_job(out, asked, overwrite=overwrite) as opened, ThreadPoolExecutor(1) as beside:
+            folder, planned, begun = opened
+            flushed: list[Future[None]] = []
+            collected = Outcomes(max_bad, lambda part: flushed.append(beside.submit(folder.flush, part)), state)
+            with recorded(state, folder.path):
+                written = beside.submit(_put_vocabulary, vocabulary, folder.file(VOCABULARY))
+                if client is not None:
+                    written.result()  # the workers load it
+                _encode(source, folder, planned, begun, vocabulary, client, collected, state)
+                written.result()
+                manifest = _write(folder, planned, collected.parts(), flushed, vocabulary, state)
     return EncodeReport(
         path=folder.path,
         n_bytes=manifest.text["bytes"],
@@ -217,9 +220,65 @@ def encode_corpus(
         n_shards=len(manifest.shards),
         dtype=manifest.dtype,
         seconds=time.perf_counter() - began,
-        peak_memory=max(schedule.peak_memory(), collected.peak_memory),
+        peak_memory=max(machine.peak_memory(), collected.peak_memory),
         n_resumed=collected.n_resumed,
     )
+
+
+def _encode(
+    source: Source,
+    folder: JobFolder,
+    planned: Job,
+    begun: bool,
+    vocabulary: Vocabulary,
+    client: Client | None,
+    collected: Outcomes,
+    state: JobState,
+) -> None:
+    """Encode what is not done yet of files, of a bag, or of an iterable."""
+    files = planned.files
+    documents = None if files or isinstance(source, db.Bag) else as_documents(source)
+    if begun and documents is not None:
+        if folder.done(0) is not None:
+            raise OutputError(f"{folder.path}: an iterable cannot be gone on with: overwrite what is there")
+        folder.clear()  # of what an interrupted run has left nothing is complete
+    keep_at_hand(vocabulary)
+    total = sum(file.size for file in files) if files else None
+    with schedule.job("encoding", total, "B", state, client) as name:
+        encoding = _encoding(folder, planned, vocabulary, name)
+        if documents is not None:
+            _encode_documents(documents, encoding, collected)
+        elif files:
+            state.divide(len(planned.partitions))
+            _encode_files(partitions_of(planned), encoding, client, collected)
+        else:
+            assert isinstance(source, db.Bag)
+            state.divide(source.npartitions)
+            _encode_bag(source, encoding, client, collected)
+        parts = collected.parts()
+        if total is None:
+            state.reach("encoding", sum(part.n_bytes for part in parts))
+
+
+def _write(
+    folder: JobFolder,
+    planned: Job,
+    parts: Sequence[Part],
+    flushed: Sequence[Future[None]],
+    vocabulary: Vocabulary,
+    state: JobState,
+) -> Manifest:
+    """Wait until everything is durable; the manifest is the last file. Raises InputError, OutputError."""
+    check_unchanged(planned.files)
+    manifest = _manifest(parts, planned.options, vocabulary)
+    state.start("writing", len(flushed), "partitions")
+    for flush in flushed:
+        flush.result()
+        state.advance("writing", 1)
+    folder.finish(manifest, (bad for part in parts for bad in part.bad))
+    state.finish("writing")
+    state.settle({**manifest.text, "tokens": manifest.tokens, "shards": len(manifest.shards)})
+    return manifest
 
 
 def _check(options: Mapping[str, Any], vocabulary: Vocabulary) -> None:
@@ -235,19 +294,27 @@ def _check(options: Mapping[str, Any], vocabulary: Vocabulary) -> None:
 
 def _encoding(folder: JobFolder, planned: Job, vocabulary: Vocabulary, job: str) -> Encoding:
     """What the tasks are told."""
-    options, ids = planned.options, vocabulary.special_tokens
-    ends = options["end_of_document"] and options["separator"] is not None
+    options = planned.options
+    end, begin = _marks(options, vocabulary)
     return Encoding(
         folder,
         reading_of(planned, vocabulary),
         vocabulary.fingerprint(),
         options["format"],
         options["dtype"],
-        ids[options["separator"]] if ends else None,
-        None if options["begin_of_document"] is None else ids[options["begin_of_document"]],
+        end,
+        begin,
         options["shard_tokens"],
         job,
     )
+
+
+def _marks(options: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[int | None, int | None]:
+    """The ids that are put at the end and at the beginning of every document, or None."""
+    ids = vocabulary.special_tokens
+    ends = options["end_of_document"] and options["separator"] is not None
+    begin = options["begin_of_document"]
+    return ids[options["separator"]] if ends else None, None if begin is None else ids[begin]
 
 
 def _checked_dtype(dtype: npt.DTypeLike | None, vocabulary: Vocabulary) -> str:
@@ -289,50 +356,7 @@ def _name(source: Source, paths: Any) -> str:
     return f"the bag {source.name} of {source.npartitions} partitions" if isinstance(source, db.Bag) else "an iterable"
 
 
-class _Collected:
-    """What the tasks of a job have reported."""
-
-    def __init__(self, max_bad: int, flush: Callable[[Part], Any]) -> None:
-        self._max_bad = max_bad
-        self._flush = flush
-        self._done: dict[int, Part] = {}
-        self._failed: dict[int, Failed] = {}
-        self._n_bad = 0
-        self.peak_memory = 0
-        self.n_resumed = 0
-
-    def add(self, outcome: Done | Failed) -> None:
-        """Take a report; one for a partition that is done already changes nothing. Raises InputError."""
-        if isinstance(outcome, Failed):
-            self._failed[outcome.index] = outcome
-            return
-        part = outcome.part
-        if part.index in self._done:
-            return
-        self._done[part.index] = part
-        self._failed.pop(part.index, None)
-        self._flush(part)
-        self.peak_memory = max(self.peak_memory, outcome.peak_memory)
-        self.n_resumed += outcome.resumed
-        self._n_bad += len(part.bad)
-        if self._n_bad > self._max_bad:
-            raise InputError(
-                f"{self._n_bad} documents cannot be read, more than max_bad={self._max_bad}; the last one:"
-                f" {describe(part.bad[-1])}. Mend them, or allow more; what is done stays done"
-            )
-
-    def parts(self) -> list[Part]:
-        """The records of all partitions in order. Raises IncompleteError when some have failed."""
-        if self._failed:
-            first = self._failed[min(self._failed)]
-            raise IncompleteError(
-                f"{len(self._failed)} of {len(self._failed) + len(self._done)} partitions could not be encoded; the"
-                f" first, number {first.index}: {first.reason}. The rest is done: the same call again does only these"
-            )
-        return [self._done[index] for index in sorted(self._done)]
-
-
-def _manifest(parts: Sequence[Part], encoding: Encoding, vocabulary: Vocabulary, options: dict[str, Any]) -> Manifest:
+def _manifest(parts: Sequence[Part], options: Mapping[str, Any], vocabulary: Vocabulary) -> Manifest:
     """What was written, checked against what was read. Raises InputError when it is nothing."""
     shards = tuple(shard for part in parts for shard in part.shards)
     bad = sum(len(part.bad) for part in parts)
@@ -342,9 +366,10 @@ def _manifest(parts: Sequence[Part], encoding: Encoding, vocabulary: Vocabulary,
             + (f"; {bad} documents cannot be read" if bad else "")
         )
     marks = {}
+    end, begin = _marks(options, vocabulary)
     for name, index, count in (
-        ("end", encoding.end, sum(part.n_ends for part in parts)),
-        ("begin", encoding.begin, sum(part.n_begins for part in parts)),
+        ("end", end, sum(part.n_ends for part in parts)),
+        ("begin", begin, sum(part.n_begins for part in parts)),
     ):
         if index is not None:
             marks[name] = {"text": vocabulary.tokens[index].decode(), "id": index, "count": count}
@@ -355,21 +380,25 @@ def _manifest(parts: Sequence[Part], encoding: Encoding, vocabulary: Vocabulary,
         "quarantined": bad,
     }
     return Manifest(
-        encoding.format, encoding.dtype, encoding.fingerprint, len(vocabulary), options, shards, text, marks
+        options["format"],
+        options["dtype"],
+        vocabulary.fingerprint(),
+        len(vocabulary),
+        dict(options),
+        shards,
+        text,
+        marks,
     )
 
 
-def _encode_files(
-    partitions: list[Partition], encoding: Encoding, client: Client | None, collected: _Collected
-) -> None:
+def _encode_files(partitions: list[Partition], encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
     # Those that take longest begin first: none of them is left to the end.
     order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
-
     make = partitioned(order, encode_partitions, encoding=_shared(encoding))
     run(make, len(order), client, encoding.job, collected.add, lambda n, reason: Failed(order[n].index, reason))
 
 
-def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collected: _Collected) -> None:
+def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
     indices = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
 
     def make(numbers: Sequence[int], attempt: int) -> list[Any]:
@@ -385,7 +414,7 @@ def _shared(encoding: Encoding) -> Any:
     return dask.delayed(encoding, name=f"encoding-{encoding.folder.digest}-{encoding.job}", traverse=False)
 
 
-def _encode_documents(documents: Iterator[str], encoding: Encoding, collected: _Collected) -> None:
+def _encode_documents(documents: Iterator[str], encoding: Encoding, collected: Outcomes) -> None:
     """An iterable is read here, and encoded as it comes: a shard for as much text as a block has."""
     items = contents.texts_to_contents(documents, "documents", encoding.reading, contents.TEXTS_BYTES)
     collected.add(Done(write_part(0, items, encoding), 0.0, 0))

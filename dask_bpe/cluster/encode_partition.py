@@ -9,14 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
 
+from dask_bpe import machine
 from dask_bpe.cluster import blocks, contents, schedule
 from dask_bpe.cluster.blocks import Block
 from dask_bpe.cluster.contents import Content, Reading, ends_document_at
+from dask_bpe.cluster.laps import Laps
 from dask_bpe.encoder import NOTHING, SLICE_BYTES, Encoder, slices
 from dask_bpe.errors import InputError
 from dask_bpe.io.inputs import Bad
@@ -102,11 +104,11 @@ def encode_texts(texts: Iterable[str], numbers: Iterable[int], encoding: Encodin
     with schedule.task(encoding.job):
         if (part := encoding.folder.done(number)) is not None:
             schedule.report(encoding.job, part.n_bytes)
-            return [Done(part, 0.0, schedule.peak_memory(), resumed=True)]
+            return [Done(part, 0.0, machine.peak_memory(), resumed=True)]
         documents = texts if isinstance(texts, list) else list(texts)
         items = contents.texts_to_contents(documents, f"partition {number}", encoding.reading, contents.TEXTS_BYTES)
         part = write_part(number, items, encoding)
-    return [Done(part, time.perf_counter() - began, schedule.peak_memory())]
+    return [Done(part, time.perf_counter() - began, machine.peak_memory())]
 
 
 def _encode_partition(partition: Partition, encoding: Encoding) -> Done | Failed:
@@ -115,8 +117,8 @@ def _encode_partition(partition: Partition, encoding: Encoding) -> Done | Failed
     with schedule.task(encoding.job):
         if (part := encoding.folder.done(partition.index)) is not None:
             schedule.report(encoding.job, n_bytes)
-            return Done(part, 0.0, schedule.peak_memory(), resumed=True)
-        reported = _Reported(encoding.job, n_bytes)
+            return Done(part, 0.0, machine.peak_memory(), resumed=True)
+        reported = schedule.Reported(encoding.job, n_bytes)
         try:
             part = write_part(partition.index, _read(partition, encoding.reading), encoding, reported.add)
         except InputError as error:
@@ -124,23 +126,8 @@ def _encode_partition(partition: Partition, encoding: Encoding) -> Done | Failed
             if not isinstance(error.__cause__, OSError) or encoding.reading.on_error == "raise":
                 raise
             return Failed(partition.index, str(error))
-        # What was reported is text; of the file there may have been more.
-        reported.add(n_bytes)
-    return Done(part, time.perf_counter() - began, schedule.peak_memory())
-
-
-class _Reported:
-    """What a task says that it has done of its files."""
-
-    def __init__(self, job: str, most: int) -> None:
-        self._job = job
-        self._left = most
-
-    def add(self, amount: int) -> None:
-        # Compressed files give more text than they have bytes.
-        amount = min(amount, self._left)
-        self._left -= amount
-        schedule.report(self._job, amount)
+        reported.rest()
+    return Done(part, time.perf_counter() - began, machine.peak_memory())
 
 
 def _read(partition: Partition, reading: Reading) -> Iterator[Item]:
@@ -149,13 +136,13 @@ def _read(partition: Partition, reading: Reading) -> Iterator[Item]:
 
 
 def write_part(
-    index: int, items: Iterable[Item], encoding: Encoding, report: Callable[[int], None] | None = None
+    index: int, items: Iterable[Item], encoding: Encoding, report: Callable[..., None] | None = None
 ) -> Part:
     """Encode what was read as partition `index`, and record it as done. `report` is told of bytes of text.
 
     Raises InputError, OutputError.
     """
-    report = report or (lambda amount: schedule.report(encoding.job, amount))
+    report, laps = report or partial(schedule.report, encoding.job), Laps(encoding.job)
     vocabulary = _vocabulary(encoding)
     totals = np.zeros(5, np.int64)
     bad: list[Bad] = []
@@ -175,6 +162,7 @@ def write_part(
     series: ShardSeries | None = None
     try:
         for item in items:
+            laps.end("reading")
             if isinstance(item, Bad):
                 bad.append(item)
                 continue
@@ -185,7 +173,7 @@ def write_part(
                     continues=item.continues,
                     check=encoding.folder.check_current,
                 )
-            totals += write_content(series, item, vocabulary, encoding, report)
+            totals += write_content(series, item, vocabulary, encoding, report, laps.end)
         shards = series.close() if series is not None else ()
     finally:
         if series is not None:
@@ -194,6 +182,7 @@ def write_part(
     encoding.folder.check_current()
     part = Part(index, shards, n_bytes, n_documents, n_invalid, n_ends, n_begins, tuple(bad))
     encoding.folder.finish_part(part)
+    laps.end("writing")
     return part
 
 
@@ -209,9 +198,17 @@ def _loaded(path: str, fingerprint: str) -> Vocabulary:
 
 
 def write_content(
-    series: ShardSeries, content: Content, vocabulary: Vocabulary, encoding: Encoding, report: Callable[[int], None]
+    series: ShardSeries,
+    content: Content,
+    vocabulary: Vocabulary,
+    encoding: Encoding,
+    report: Callable[..., None],
+    end: Callable[[str], None],
 ) -> Int64s:
-    """Encode a content slice by slice; what it adds to the totals of its part, int64[5]."""
+    """Encode a content slice by slice; what it adds to the totals of its part, int64[5].
+
+    `report` is told of what is done, `end` when an activity ends, see `Laps`.
+    """
     # A document that the content before has begun is a row of its already, and has an origin.
     known = int(content.continues and series.begun)
     series.begin(Span(content.source, content.start, content.stop))
@@ -230,8 +227,11 @@ def write_content(
             beginning = begins_at[slice(*np.searchsorted(begins_at, (first, last)))]
             ids = np.insert(ids, offsets[beginning - first], encoding.begin)
             ends = ends + np.searchsorted(beginning, ending, "right")
+        end("encoding")
         series.write(ids, ends)
-        report(int(segments[1, -1] - segments[0, 0]))
+        end("writing")
+        n_bytes = int(segments[1, -1] - segments[0, 0])
+        report(n_bytes, bytes=n_bytes, tokens=len(ids))
     n_ends = 0 if encoding.end is None else int(np.count_nonzero(after == encoding.end))
     n_begins = 0 if encoding.begin is None else len(begins_at)
     n_bytes = content.stop - content.start

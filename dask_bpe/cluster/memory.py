@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dask_bpe import machine
 from dask_bpe.cluster import schedule
 from dask_bpe.errors import ParameterError, whole_number
 
@@ -20,20 +19,6 @@ _COPIES = 4
 # The share of a task's memory that may be filled: the rest is the interpreter's, and that of the code.
 _SHARE = 0.5
 _MOST_BUCKETS = 256
-_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this process may use: the machine's, or the limit of its control group."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
-    for path in _CGROUPS:
-        try:
-            text = Path(path).read_text().strip()
-        except OSError:
-            continue  # another version of control groups, or none
-        if text.isdigit():
-            limits.append(int(text))
-    return min(limits, default=1 << 62)
 
 
 def memory_per_task(client: Client | None, asked: int | None) -> int:
@@ -49,10 +34,10 @@ def memory_per_task(client: Client | None, asked: int | None) -> int:
     if asked is not None:
         whole_number("memory_per_worker", asked)
     if client is None:
-        return (machine_memory() if asked is None else asked) // schedule.n_threads(None)
-    workers = client.scheduler_info()["workers"].values()
-    shares = [(asked or worker["memory_limit"] or machine_memory()) // worker["nthreads"] for worker in workers]
-    return int(min(shares, default=asked or machine_memory()))
+        return (machine.memory_limit() if asked is None else asked) // schedule.n_threads(None)
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    shares = [(asked or worker["memory_limit"] or machine.memory_limit()) // worker["nthreads"] for worker in workers]
+    return int(min(shares, default=asked or machine.memory_limit()))
 
 
 def n_buckets(distinct: float, memory: int) -> int:

@@ -11,8 +11,9 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,26 +21,28 @@ import dask
 from dask.system import CPU_COUNT
 
 from dask_bpe import __version__
+from dask_bpe.cluster import own_worker
 from dask_bpe.errors import ClusterError, IncompleteError, ParameterError, whole_number
-from dask_bpe.progress import Progress
+from dask_bpe.monitor import worker_counters
+from dask_bpe.progress import JobState, Progress, watch
 
 if TYPE_CHECKING:
     from distributed import Client
 
+    from dask_bpe.monitor.publisher import Publisher
+
 _T = TypeVar("_T")
 
 _SECONDS_TO_CONNECT = 30
-# Progress of the jobs that this process started, by name. A task that runs in another process finds nothing
-# here and sends its news over the cluster.
-_JOBS: dict[str, Callable[[int | str], None]] = {}
+# For what is good to know, and no more.
+_SECONDS_TO_TELL = 5
+# Jobs that this process started, by the name that their tasks report under. A task that runs in another process finds
+# nothing here, and leaves its news to the heartbeats of its worker.
+_JOBS: dict[str, _Here] = {}
 # What this process does for jobs of any process: how many of a job's tasks are running, and which jobs are over.
 _RUNNING: Counter[str] = Counter()
 _OVER: set[str] = set()
 _CHANGE = threading.Condition()
-# What tasks here have done and not yet said, and when something was said last.
-_UNSENT: Counter[str] = Counter()
-_SENT: dict[str, float] = {}
-_SECONDS_BETWEEN_REPORTS = 0.5
 
 
 class CancelledError(Exception):
@@ -73,7 +76,7 @@ def connect(
                 threads_per_worker=1,
                 memory_limit="auto" if memory_per_worker is None else memory_per_worker,
                 processes=True,
-                dashboard_address=":0",
+                dashboard_address="127.0.0.1:0",
                 preload="dask_bpe.cluster.own_worker",
             ) as cluster,
             Client(cluster) as client,
@@ -107,11 +110,9 @@ def active_client(client: Client | None) -> Client | None:
         When its cluster has no workers within 30 seconds (Dask itself would wait for ever), or a worker has no dask_bpe
         or another version of it.
     """
+    client = client or _default_client()
     if client is None:
-        if os.environ.get("DASK_SCHEDULER_ADDRESS") or "distributed" in sys.modules:
-            client = _default_client()
-        if client is None:
-            return None
+        return None
     if not hasattr(client, "wait_for_workers"):
         raise ParameterError(f"client is {client!r}: a distributed.Client was expected")
     try:
@@ -125,7 +126,11 @@ def active_client(client: Client | None) -> Client | None:
 
 
 def _check_workers(client: Client) -> None:
-    """Refuse workers that have no dask_bpe, or another one: they would fail one task after the other, or worse."""
+    """Refuse workers that have no dask_bpe, or another one: they would fail one task after the other, or worse.
+
+    Those that are children of this process are told to leave interrupts to it.
+    """
+    expected, family = __version__, own_worker.family()
 
     def version() -> str | None:
         # Travels by value: a worker without the package can say so.
@@ -133,6 +138,10 @@ def _check_workers(client: Client) -> None:
             import dask_bpe
         except ImportError:
             return None
+        if dask_bpe.__version__ == expected:
+            from dask_bpe.cluster import own_worker
+
+            own_worker.leave_interrupts_to(family)
         return dask_bpe.__version__
 
     for worker, found in client.run(version, on_error="return").items():
@@ -147,6 +156,8 @@ def _check_workers(client: Client) -> None:
 
 
 def _default_client() -> Client | None:
+    if not os.environ.get("DASK_SCHEDULER_ADDRESS") and "distributed" not in sys.modules:
+        return None
     from distributed import default_client
 
     try:
@@ -213,31 +224,72 @@ def memory_per_thread(client: Client | None, asked: int | None) -> int | None:
     return min((limit for limit in limits if limit), default=None)
 
 
+@dataclass(frozen=True)
+class _Here:
+    """A stage of a job of this process."""
+
+    job: JobState
+    stage: str
+
+    def take(self, event: tuple[float, Any]) -> None:
+        """What a worker says at once, because it is rare: a line, or a document that cannot be read."""
+        said = event[1]
+        if isinstance(said, str):
+            self.job.say(said)
+        else:
+            self.job.quarantine(*said)
+
+
 @contextmanager
 def job(stage: str, total: int | None, unit: str, progress: Progress, client: Client | None) -> Iterator[str]:
     """A stage whose tasks call `report`; gives the name they report under."""
-    name = f"dask-bpe-{stage}-{uuid.uuid4().hex}"
-
-    def take(news: int | str) -> None:
-        if isinstance(news, str):
-            progress.say(news)
-        else:
-            progress.advance(stage, news)
-
-    _JOBS[name] = take
-    if client is not None:
-        client.subscribe_topic(name, lambda event: take(event[1]))
-    progress.start(stage, total, unit)
-    try:
-        yield name
-    except BaseException:
-        _stop(name, client)
-        raise
-    finally:
-        del _JOBS[name]
+    with watch(stage, "", progress) as state:
+        name = f"{state.id}/{stage}/{uuid.uuid4().hex[:8]}"
+        here = _JOBS[name] = _Here(state, stage)
+        state.start(stage, total, unit)
+        state.engage(n_threads(client))
         if client is not None:
-            client.unsubscribe_topic(name)
-        progress.finish(stage)
+            client.subscribe_topic(name, here.take)
+            show(state, client).follow(name, stage, unit)
+        try:
+            yield name
+            if client is not None:
+                show(state, client).leave(name)
+                _ask_what_was_spent(name, state, client)
+                if total is not None:
+                    # Heartbeats come too late for the end.
+                    state.reach(stage, total)
+            state.finish(stage)
+        except BaseException:
+            _stop(name, client)
+            raise
+        finally:
+            del _JOBS[name]
+            if client is not None:
+                client.unsubscribe_topic(name)
+                show(state, client).leave(name)
+
+
+def _ask_what_was_spent(name: str, state: JobState, client: Client) -> None:
+    """Add up what the tasks of a stage have spent their time on. A worker that does not answer keeps no job waiting."""
+    with suppress(TimeoutError):
+        told = client.run(worker_counters.spent_on, name, on_error="ignore", callback_timeout=_SECONDS_TO_TELL)
+        for spent in told.values():
+            state.spend(spent)
+
+
+def show(state: JobState, client: Client) -> Publisher:
+    """Show a job on the dashboard of the client's cluster."""
+    from dask_bpe.monitor.publisher import publisher_of
+
+    return publisher_of(state, client)
+
+
+def show_anywhere(state: JobState, client: Client | None) -> None:
+    """Show a job that runs here on the dashboard of the client given, or of the active one, if there is any."""
+    client = client or _default_client()
+    if client is not None:
+        show(state, client)
 
 
 def _stop(name: str, client: Client | None) -> None:
@@ -257,34 +309,38 @@ async def stop_in_worker(name: str, patience: float = math.inf) -> None:
 
 
 @contextmanager
-def task(name: str) -> Iterator[None]:
-    """The extent of a task of a job.
+def task(name: str, partition: int | None = None) -> Iterator[None]:
+    """The extent of a task of a job; with it the `partition` is done, if it is given.
 
     Raises
     ------
     CancelledError
         When the job is over: on Ctrl-C or an error, threads that have started go on by themselves.
     """
+    here, began = _JOBS.get(name), time.monotonic()
+    worker = None if here is not None else _this_worker()
+    if worker is not None:
+        worker_counters.ride(worker)
     with _CHANGE:
         if name in _OVER:
             raise CancelledError(name)
         _RUNNING[name] += 1
     try:
         yield
+        if partition is not None and here is not None:
+            here.job.partition(partition, "done", time.monotonic() - began)
+        elif partition is not None:
+            worker_counters.partition(name, partition, time.monotonic() - began)
     finally:
-        _send(name)
         with _CHANGE:
             _RUNNING[name] -= 1
             if not _RUNNING[name]:
                 del _RUNNING[name]
-                _SENT.pop(name, None)
             _CHANGE.notify_all()
 
 
-def report(name: str, amount: int) -> None:
-    """Say from inside a task that `amount` more is done.
-
-    What goes over the cluster is gathered, and sent twice a second at most.
+def report(name: str, amount: int = 0, **figures: int) -> None:
+    """Say from inside a task that `amount` more is done, and so much more of some figures of `Snapshot.figures`.
 
     Raises
     ------
@@ -293,36 +349,73 @@ def report(name: str, amount: int) -> None:
     """
     if name in _OVER:
         raise CancelledError(name)
-    take = _JOBS.get(name)
-    if take is not None:
-        take(amount)
+    here = _JOBS.get(name)
+    if here is None:
+        worker_counters.add(name, {"done": amount, **figures})
         return
-    with _CHANGE:
-        _UNSENT[name] += amount
-        due = time.monotonic() - _SENT.get(name, 0.0) > _SECONDS_BETWEEN_REPORTS
-        if due:
-            _SENT[name] = time.monotonic()
-    if due:
-        _send(name)
+    if amount:
+        here.job.advance(here.stage, amount)
+    if figures:
+        here.job.add(figures)
+
+
+class Reported:
+    """What a task says that it has done of a file, or of a part of one.
+
+    What is done is text, and what there is to do are bytes of the file: a compressed one gives more text than it has
+    bytes, a file of documents less.
+    """
+
+    def __init__(self, job: str, most: int) -> None:
+        self._job = job
+        self._left = most
+
+    def add(self, amount: int, **figures: int) -> None:
+        """So much text was done."""
+        amount = min(amount, self._left)
+        self._left -= amount
+        report(self._job, amount, **figures)
+
+    def rest(self) -> None:
+        """All is done."""
+        self.add(self._left)
+
+
+def spend(name: str, activity: str, nanoseconds: int) -> None:
+    """Say from inside a task that an activity took so long. Workers tell it when the stage ends."""
+    here = _JOBS.get(name)
+    if here is not None:
+        here.job.spend({activity: nanoseconds})
+    else:
+        worker_counters.spend(name, activity, nanoseconds)
+
+
+def grown(name: str, n_bytes: int, n_distinct: int) -> None:
+    """Say from inside a task that a part of so many bytes of text holds so many distinct pre-tokens."""
+    here = _JOBS.get(name)
+    if here is not None:
+        here.job.grown(n_bytes, n_distinct)
+    else:
+        worker_counters.grown(name, n_bytes, n_distinct)
 
 
 def say(name: str, fact: str) -> None:
-    """Say from inside a task something that is worth a line."""
-    take = _JOBS.get(name)
-    worker = None if take is not None else _this_worker()
-    if take is not None:
-        take(fact)
+    """Say from inside a task something that is worth a line. It is sent at once: for what is rare."""
+    _send(name, fact)
+
+
+def quarantine(name: str, source: str, position: int | None, reason: str) -> None:
+    """Say from inside a task that a document cannot be read. It is sent at once: for the first of a task."""
+    _send(name, (source, position, reason))
+
+
+def _send(name: str, said: Any) -> None:
+    here = _JOBS.get(name)
+    worker = None if here is not None else _this_worker()
+    if here is not None:
+        here.take((0.0, said))
     elif worker is not None:
-        worker.log_event(name, fact)
-
-
-def _send(name: str) -> None:
-    """Send what was not sent yet of a job."""
-    with _CHANGE:
-        amount = _UNSENT.pop(name, 0)
-    worker = _this_worker() if amount else None
-    if worker is not None:
-        worker.log_event(name, amount)
+        worker.log_event(name, said)
 
 
 def _this_worker() -> Any:
@@ -334,13 +427,3 @@ def _this_worker() -> Any:
         return get_worker()
     except ValueError:
         return None
-
-
-def peak_memory() -> int:
-    """Largest resident size of this process so far, in bytes; 0 where the system does not say."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    unit = 1 if os.uname().sysname == "Darwin" else 1024
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * unit

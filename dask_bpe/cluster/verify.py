@@ -26,7 +26,8 @@ from dask_bpe.io.job import VOCABULARY, Job, read_job
 from dask_bpe.io.paths import join
 from dask_bpe.io.reader import TokenCorpus, open_tokens
 from dask_bpe.io.source import list_files
-from dask_bpe.progress import Progress
+from dask_bpe.monitor import automatic
+from dask_bpe.progress import JobState, Progress, watch
 from dask_bpe.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -58,6 +59,11 @@ class VerifyReport:
     n_invalid: int
     n_quarantined: int
     seconds: float
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_verification
+
+        return of_verification(self)
 
 
 @dataclass(frozen=True)
@@ -100,13 +106,14 @@ def verify_corpus(
         The text cannot be read.
     """
     began = time.perf_counter()
-    view = progress or Progress()
     corpus = open_tokens(path)
-    corpus.verify(view)
     manifest = corpus.manifest
     n_bytes = 0
-    if roundtrip is not False:
-        n_bytes = _compare(corpus, None if roundtrip is True else roundtrip, schedule.active_client(client), view)
+    with watch("verify", corpus.path, progress or automatic()) as view:
+        corpus.verify(view)
+        if roundtrip is not False:
+            n_bytes = _compare(corpus, None if roundtrip is True else roundtrip, schedule.active_client(client), view)
+        view.settle({"tokens": corpus.n_tokens, "documents": corpus.n_documents, "shards": len(corpus.shards)})
     return VerifyReport(
         path=corpus.path,
         n_tokens=corpus.n_tokens,
@@ -119,7 +126,7 @@ def verify_corpus(
     )
 
 
-def _compare(corpus: TokenCorpus, source: Paths | None, client: Client | None, view: Progress) -> int:
+def _compare(corpus: TokenCorpus, source: Paths | None, client: Client | None, view: JobState) -> int:
     """Compare all partitions; the bytes of text."""
     job = read_job(corpus.path)
     if job.source:

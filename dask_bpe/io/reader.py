@@ -26,12 +26,13 @@ from dask_bpe.io.batches import TokenBatch, in_batches, whole_documents
 from dask_bpe.io.manifest import Manifest
 from dask_bpe.io.source import read_range
 from dask_bpe.io.writer import Shard, TokenIds
-from dask_bpe.progress import Progress
+from dask_bpe.progress import Progress, watch
 
 # A map costs a few pages and one of the 65,530 maps that Linux allows a process; a decoded shard costs its
 # size.
 _MAPS_KEPT = 1024
 _DECODED_KEPT = 2
+_LENGTHS_SHOWN = 1000
 _PIECE = 1 << 20
 
 
@@ -92,6 +93,15 @@ class TokenCorpus:
             f"TokenCorpus({self.path!r}, {self.n_tokens} tokens of {self.dtype.name}, "
             f"{self.n_documents} documents, {len(self.shards)} shards)"
         )
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_corpus
+        from dask_bpe.pages.plot import thin
+
+        # Where shards are not mapped, lengths would cost the reading of them.
+        places = thin(self.n_documents, _LENGTHS_SHOWN) if self._files.mapped else []
+        lengths = np.array([self._documents.length(at) for at in places], np.int64)
+        return of_corpus(self, lengths, len(lengths) < self.n_documents)
 
     def __len__(self) -> int:
         return self.n_tokens
@@ -163,17 +173,17 @@ class TokenCorpus:
         Checksums, tokens, largest ids, document bounds, origins, and the marks at ends and beginnings of documents.
         Raises ShardError, which names the shard. Progress: stage "verifying", in bytes.
         """
-        progress = progress or Progress()
-        total = sum(file.bytes for shard in self.shards for file in shard.files)
-        progress.start("verifying", total, "B")
         marks = {name: int(mark["id"]) for name, mark in self.manifest.marks.items()}
         counted = dict.fromkeys(marks, 0)
-        for index, shard in enumerate(self.shards):
-            self._files.verify(shard, lambda count: progress.advance("verifying", count))
-            ids = self._files.verify_content(index)
-            for name, mark in marks.items():
-                counted[name] += int(np.count_nonzero(ids == mark))
-        progress.finish("verifying")
+        with watch("verify", self.path, progress) as job:
+            job.start("verifying", sum(file.bytes for shard in self.shards for file in shard.files), "B")
+            for index, shard in enumerate(self.shards):
+                self._files.verify(shard, lambda count: job.advance("verifying", count))
+                ids = self._files.verify_content(index)
+                for name, mark in marks.items():
+                    counted[name] += int(np.count_nonzero(ids == mark))
+                job.add({"tokens": len(ids), "shards": 1})
+            job.finish("verifying")
         for name, about in self.manifest.marks.items():
             if counted[name] != about["count"]:
                 raise ShardError(
@@ -194,7 +204,7 @@ class _ShardFiles:
         self.manifest = manifest
         self._folder = folder
         self._dtype = np.dtype(manifest.dtype).newbyteorder("<")
-        self._mapped = manifest.format == "bin" and not paths.is_remote(folder)
+        self.mapped = manifest.format == "bin" and not paths.is_remote(folder)
         self._kept: OrderedDict[int, tuple[TokenIds, npt.NDArray[np.int64]]] = OrderedDict()
         self._origins: tuple[int, tuple[list[str], list[str], npt.NDArray[np.int64]]] | None = None
         self._lock = threading.Lock()
@@ -204,7 +214,7 @@ class _ShardFiles:
         with self._lock:
             if index not in self._kept:
                 self._kept[index] = self._open(self.manifest.shards[index])
-                while len(self._kept) > (_MAPS_KEPT if self._mapped else _DECODED_KEPT):
+                while len(self._kept) > (_MAPS_KEPT if self.mapped else _DECODED_KEPT):
                     self._kept.popitem(last=False)
             self._kept.move_to_end(index)
             return self._kept[index]
@@ -268,7 +278,7 @@ class _ShardFiles:
         path = paths.join(self._folder, shard.name)
         index = paths.join(self._folder, shard.name.removesuffix(".bin") + ".idx")
         try:
-            if self._mapped:
+            if self.mapped:
                 ids = np.memmap(path, self._dtype, "r", shape=(shard.tokens,)).view(np.ndarray)
                 offsets = np.memmap(index, "<i8", "r", shape=(shard.documents + 1,)).view(np.ndarray)
             elif self.manifest.format == "bin":
@@ -325,14 +335,21 @@ class _Documents(_LazySequence):
     def __len__(self) -> int:
         return int(self._firsts[-1])
 
+    def length(self, index: int) -> int:
+        """Tokens of a document, without reading them where shards are mapped."""
+        return sum(map(len, self._parts(index)))
+
     def _item(self, index: int) -> TokenIds:
+        return _join(list(self._parts(index)), np.dtype(self._files.manifest.dtype))
+
+    def _parts(self, index: int) -> Iterator[TokenIds]:
+        """What each shard has of a document."""
         shard = int(np.searchsorted(self._firsts, index, "right")) - 1
         row = index - int(self._firsts[shard]) + self._joins[shard]
-        parts = [self._row(shard, row)]
+        yield self._row(shard, row)
         while row == self._shards[shard].documents - 1 and shard + 1 < len(self._shards) and self._joins[shard + 1]:
             shard, row = shard + 1, 0
-            parts.append(self._row(shard, row))
-        return _join(parts, np.dtype(self._files.manifest.dtype))
+            yield self._row(shard, row)
 
     def _row(self, shard: int, row: int) -> TokenIds:
         ids, offsets = self._files.load(shard)

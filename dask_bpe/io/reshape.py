@@ -25,7 +25,7 @@ from dask_bpe.io.layouts import shuffle as shuffling
 from dask_bpe.io.layouts.record import LayoutRecord
 from dask_bpe.io.layouts.writer import Job
 from dask_bpe.io.reader import TokenCorpus, open_tokens
-from dask_bpe.progress import Progress
+from dask_bpe.progress import JobState, Progress, watch
 
 BATCH_TOKENS = 1 << 20
 
@@ -58,6 +58,11 @@ class ReshapeReport:
     n_shards: int
     n_bytes: int
     seconds: float
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_reshaping
+
+        return of_reshaping(self)
 
 
 def reshape(
@@ -126,9 +131,9 @@ def reshape(
         manifest.text,
         manifest.marks,
     )
-    view = progress or Progress()
     try:
-        writer = _write(corpus, layout, job, seed, view)
+        with watch("reshape", folder, progress) as view:
+            writer = _write(corpus, layout, job, seed, view)
         token = {
             "token": manifest.marks.get("end", {}).get("text"),
             "id": separator,
@@ -166,7 +171,7 @@ def reshape(
     )
 
 
-def _write(corpus: TokenCorpus, layout: type[LayoutWriter], job: Job, seed: int | None, view: Progress) -> LayoutWriter:
+def _write(corpus: TokenCorpus, layout: type[LayoutWriter], job: Job, seed: int | None, view: JobState) -> LayoutWriter:
     view.start("reshaping", corpus.n_tokens, "tokens")
     writer = layout(job)
     try:
@@ -174,6 +179,7 @@ def _write(corpus: TokenCorpus, layout: type[LayoutWriter], job: Job, seed: int 
             for batch in batches:
                 writer.write(batch)
                 view.advance("reshaping", len(batch.ids))
+                view.add({"tokens": len(batch.ids)})
         writer.close()
     except BaseException:
         writer.abort()
@@ -183,6 +189,7 @@ def _write(corpus: TokenCorpus, layout: type[LayoutWriter], job: Job, seed: int 
             f"{job.folder}: {writer.documents} documents were written, {corpus.n_documents} are in the corpus"
         )
     view.finish("reshaping")
+    view.settle({"tokens": writer.tokens, "documents": writer.documents, "shards": writer.shards})
     return writer
 
 

@@ -8,14 +8,15 @@ from typing import Any
 
 from benchmarks.figures import OURS, Contest, Figures, Row
 from benchmarks.report import title
+from dask_bpe.pages import theme
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; from dark to light, so that greys can be too.
+# From dark to light, so that greys can be told apart too.
 _COLOURS = {
-    OURS: "#0072B2",
-    "gigatoken": "#D55E00",
-    "rustbpe": "#009E73",
-    "tiktoken": "#56B4E9",
-    "tokenizers": "#E69F00",
+    OURS: theme.LIGHT["c0"],
+    "gigatoken": theme.LIGHT["c1"],
+    "rustbpe": theme.LIGHT["c2"],
+    "tiktoken": theme.LIGHT["c5"],
+    "tokenizers": theme.LIGHT["c4"],
 }
 _BAR, _GAP = 1.0, 0.9
 
@@ -83,11 +84,8 @@ def _panel(axis: Any, heading: str, contests: Sequence[Contest], fastest: float)
             at += _BAR
         at += _GAP
     axis.set_yticks(ticks, [contest.labels["text"] for contest in contests])
-    axis.tick_params(axis="y", length=0)
     axis.invert_yaxis()
     axis.set_xlim(0, fastest * 1.12)
     axis.set_xlabel("MB of text per second", fontsize=9)
     axis.set_title(heading, fontsize=11, loc="left", fontweight="bold")
-    axis.spines[["top", "right", "left"]].set_visible(False)
-    axis.grid(axis="x", color="#dddddd", linewidth=0.8)
-    axis.set_axisbelow(True)
+    theme.tidy(axis, grid="x", rule=theme.LIGHT["rule"])

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Web text, as measured on OpenWebText; taken where a sample is too small to tell.
-USUAL_EXPONENT = 0.62
+from dask_bpe.counts import HEAPS_EXPONENT
+
+# Fewer tell no exponent: that of web text is taken.
 _LEAST_POINTS = 3
 
 
@@ -34,14 +35,14 @@ class Growth:
     def fit(cls, points: Sequence[tuple[int, int]]) -> Growth:
         """The law by least squares on the logarithms, which weighs each point alike.
 
-        From fewer than three points of different sizes only the scale is taken; the exponent is then `USUAL_EXPONENT`.
+        From fewer than three points of different sizes only the scale is taken; the exponent is then `HEAPS_EXPONENT`.
         """
         known = tuple((n, number) for n, number in points if n > 0 and number > 0)
         if not known:
-            return cls(0.0, USUAL_EXPONENT, 0.0, ())
+            return cls(0.0, HEAPS_EXPONENT, 0.0, ())
         x, y = np.log(np.array(known, np.float64).T)
         if len(set(x.tolist())) < _LEAST_POINTS:
-            exponent = USUAL_EXPONENT
+            exponent = HEAPS_EXPONENT
         else:
             exponent = float(np.dot(x - x.mean(), y - y.mean()) / np.dot(x - x.mean(), x - x.mean()))
         exponent = min(max(exponent, 0.0), 1.0)

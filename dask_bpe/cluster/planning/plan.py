@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dask_bpe.cluster import memory, schedule
-from dask_bpe.cluster.count import Source, as_paths
+from dask_bpe import machine
+from dask_bpe.cluster import schedule
+from dask_bpe.cluster.count import Source, as_paths, named
 from dask_bpe.cluster.encode import SHARD_TOKENS
 from dask_bpe.cluster.planning.forecast import Forecast, Forecaster
 from dask_bpe.cluster.planning.predict import PROCESS_BYTES, Partitions, Predictor, scaled
@@ -20,10 +21,11 @@ from dask_bpe.errors import ParameterError, whole_number
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.shards import writer_class
 from dask_bpe.io.source import list_files
+from dask_bpe.monitor import automatic
 from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
-from dask_bpe.progress import Progress
+from dask_bpe.progress import Progress, watch
 from dask_bpe.tokenizer import Tokenizer
-from dask_bpe.training import check_rules
+from dask_bpe.training.fit import check_rules
 
 SAMPLE_BYTES = 64 << 20
 USUAL_VOCABULARY = 32_000
@@ -90,6 +92,18 @@ class Plan:
     warnings: tuple[str, ...]
     assumptions: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        forecast = self.forecast
+        return (
+            f"Plan({self.text_bytes:,} bytes of text, {forecast.workers:,} workers: {forecast.total:,.1f} s,"
+            f" bound by {forecast.bound})"
+        )
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_plan
+
+        return of_plan(self)
+
     def to_json(self) -> dict[str, Any]:
         """JSON values by name."""
         return asdict(self)
@@ -152,8 +166,9 @@ def plan_corpus(
     wanted = _wanted(vocab_size, tokenizer, pattern, special_tokens, how, format)
     found = list_files(paths)
     files = found if size is None else scaled(found, whole_number("size", size))
-    limit = memory.machine_memory() if memory_per_worker is None else memory_per_worker
-    sample = measure([file for file in found if file.size], sample_bytes, wanted, progress or Progress())
+    limit = machine.memory_limit() if memory_per_worker is None else memory_per_worker
+    with watch("plan", named(paths), progress or automatic()) as job:
+        sample = measure([file for file in found if file.size], sample_bytes, wanted, job)
     predictor = Predictor(files, sample, how, split_every)
     forecaster = Forecaster(
         predictor, threads, limit, memory_per_worker is not None, block_bytes,

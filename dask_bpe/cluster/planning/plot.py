@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +9,15 @@ import numpy as np
 from dask_bpe.cluster.planning.plan import Plan
 from dask_bpe.errors import OutputError, ParameterError
 from dask_bpe.io.paths import one_line
+from dask_bpe.pages import theme
+from dask_bpe.pages.svg import has_matplotlib
 
 _FORMATS = (".pdf", ".png", ".svg")
-# Colours that people who see fewer of them can tell apart.
-_STAGES = (("counting", "#0072B2"), ("reducing", "#CC79A7"), ("merging", "#D55E00"), ("encoding", "#009E73"))
-_INK, _FAINT = "#222222", "#B0B0B0"
+_STAGES = (
+    *(("counting", theme.LIGHT["c0"]), ("reducing", theme.LIGHT["c3"])),
+    *(("merging", theme.LIGHT["c1"]), ("encoding", theme.LIGHT["c2"])),
+)
+_INK, _MUTED, _RULE = theme.LIGHT["ink"], theme.LIGHT["muted"], theme.LIGHT["rule"]
 _TICKS = (
     *((1e-3, "1 ms"), (3e-3, "3 ms"), (0.01, "10 ms"), (0.03, "30 ms"), (0.1, "0.1 s"), (0.3, "0.3 s"), (1, "1 s")),
     *((3, "3 s"), (10, "10 s"), (30, "30 s"), (60, "1 min"), (180, "3 min"), (600, "10 min"), (1800, "30 min")),
@@ -35,7 +38,7 @@ def check_plot(path: str) -> None:
     """
     if Path(path).suffix.lower() not in _FORMATS:
         raise ParameterError(f"{path}: a plot is a file of {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}")
-    if find_spec("matplotlib") is None:
+    if not has_matplotlib():
         raise ParameterError("a plot needs matplotlib: pip install 'dask-bpe[plot]'")
 
 
@@ -61,7 +64,7 @@ def draw(plan: Plan, path: str) -> None:
     bottom = max(least, totals.min() / 1e3) / 1.5
     ideal = totals[0] / workers * workers[0]
     lines = [("total", _INK, totals, 2.5), *((s, c, np.array([getattr(r, s) for r in rows]), 1.5) for s, c in _STAGES)]
-    axes.plot(workers, ideal, color=_FAINT, linewidth=1.2, linestyle=(0, (4, 3)))
+    axes.plot(workers, ideal, color=_MUTED, linewidth=1.2, linestyle=(0, (4, 3)))
     for _, colour, seconds, thickness in lines:
         axes.plot(workers, seconds, color=colour, linewidth=thickness, marker="o", markersize=3.5)
     axes.set_ylim(bottom, totals.max() * 1.6)
@@ -73,8 +76,7 @@ def draw(plan: Plan, path: str) -> None:
     axes.set_xticks(decades, [f"{n:,}" for n in decades])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.grid(True, color="#E8E8E8", linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
+    theme.tidy(axes, grid="both", rule=_RULE)
     axes.set_xlabel(f"workers of {plan.forecast.threads:,} thread{'s' * (plan.forecast.threads != 1)}")
     title = f"Train {plan.sample.vocab_size:,} ids on {plan.text_bytes / 1e9:,.3g} GB of text, and encode it"
     axes.set_title(title, loc="left", fontsize=11, color=_INK)
@@ -82,7 +84,7 @@ def draw(plan: Plan, path: str) -> None:
     leaves = min(totals[0] * workers[0] / bottom, workers[-1])
     axes.annotate(
         "as if all work were divided", (leaves, totals[0] * workers[0] / leaves), (2, 5),
-        textcoords="offset points", color="#808080", fontsize=9, va="bottom",
+        textcoords="offset points", color=_MUTED, fontsize=9, va="bottom",
         ha="left" if leaves < workers[-1] / 10 else "right",
     )  # fmt: skip
     ends = [(seconds[-1], name, colour) for name, colour, seconds, _ in lines]

@@ -16,7 +16,7 @@ from dask_bpe.cluster.planning.sample_pieces import format_name
 from dask_bpe.cluster.planning.simulate import Cluster, Floats, Tasks
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.source import SourceFile
-from dask_bpe.training import merge_memory_of
+from dask_bpe.training.fit import merge_memory_of
 
 # A process that has loaded Dask, Arrow and the kernels, and has read nothing yet.
 PROCESS_BYTES = 225_000_000

@@ -12,8 +12,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import numpy.typing as npt
 
+from dask_bpe.cluster import blocks
 from dask_bpe.cluster.blocks import Block
-from dask_bpe.io.inputs import InputFormat
+from dask_bpe.cluster.contents import Content, Reading
+from dask_bpe.io.inputs import Bad, InputFormat
 from dask_bpe.io.source import SourceFile, read_range
 
 _SEED = 0
@@ -64,8 +66,8 @@ def choose(files: Sequence[SourceFile], n_bytes: int, how: InputFormat) -> list[
     for (first, last), place in zip(pairwise(parts), rng.uniform(0.0, 1.0, n_pieces).tolist(), strict=True):
         left_out = rest * (last - first) // total
         start = first + int(place * (left_out + 1))
-        blocks = _run(files, ends, start, start + last - first - left_out, how, heads, tables)
-        for _, alike in groupby(blocks, key=lambda block: format_name(block.path, how)):
+        run = _run(files, ends, start, start + last - first - left_out, how, heads, tables)
+        for _, alike in groupby(run, key=lambda block: format_name(block.path, how)):
             pieces.append(Piece(tuple(alike)))
     pieces += [Piece((block,)) for block in tables.values()]
     for number, head in heads.items():
@@ -85,7 +87,7 @@ def _run(
 ) -> list[Block]:
     """Bytes of the corpus as parts of its files; what falls on files that are read as a whole goes to `heads`, and on
     Parquet files to `tables`."""
-    blocks: list[Block] = []
+    parts: list[Block] = []
     begin = int(np.searchsorted(ends, start, "right"))
     for number in range(begin, min(begin + _MOST_FILES, len(files))):
         if start >= stop:
@@ -98,11 +100,22 @@ def _run(
             )
         elif how.splittable(file.path):
             if last > first:
-                blocks.append(_block(file, first, last))
+                parts.append(_block(file, first, last))
         else:
             heads[number] = heads.get(number, 0) + last - first
         start = max(start, end)
-    return blocks
+    return parts
+
+
+def read_piece(piece: Piece, reading: Reading) -> Iterator[Content | Bad]:
+    """What a piece holds; of the head of a file that is not compressed, as many bytes of text."""
+    done = 0
+    for block in piece.blocks:
+        for item in blocks.read(block, reading):
+            yield item
+            done += len(item.text) if isinstance(item, Content) else 0
+            if piece.head and done >= piece.head:
+                return
 
 
 def format_name(path: str, how: InputFormat) -> str:

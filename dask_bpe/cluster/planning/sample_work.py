@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.cluster import blocks
 from dask_bpe.cluster.contents import Content, Reading
 from dask_bpe.cluster.encode_partition import Encoding, write_content
 from dask_bpe.cluster.planning import clock
 from dask_bpe.cluster.planning.growth import Growth
-from dask_bpe.cluster.planning.sample_pieces import Piece, beginning, format_name
+from dask_bpe.cluster.planning.sample_pieces import Piece, beginning, format_name, read_piece
 from dask_bpe.counts import CountTable, PretokenCounts, combine
-from dask_bpe.io.inputs import Bad, InputFormat
+from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.job import JobFolder
 from dask_bpe.io.origins import Origins
 from dask_bpe.io.paths import is_remote
@@ -26,7 +25,7 @@ from dask_bpe.io.source import read_range
 from dask_bpe.pretokenize import PatternSpec, Scanner, get_pattern
 from dask_bpe.progress import Progress
 from dask_bpe.tokenizer import Tokenizer
-from dask_bpe.training import fit
+from dask_bpe.training.fit import fit
 
 # Seconds that no division fails by.
 MOMENT = 1e-6
@@ -71,21 +70,10 @@ def warm_up(piece: Piece, wanted: Wanted) -> None:
     """Count, add up and merge a little, so that nothing is compiled or loaded while a clock runs."""
     reading = wanted.reading_to_count()
     with beginning(piece, wanted.how) as ready:
-        contents = (item for item in _items(ready, reading) if isinstance(item, Content))
+        contents = (item for item in read_piece(ready, reading) if isinstance(item, Content))
         text = next((content.text[:_WARM_BYTES] for content in contents), np.zeros(1, np.uint8))
     counts = _frozen(_counted(text, np.array([[0], [len(text)]]), wanted), wanted)
     fit(combine([counts, counts]), 256 + len(wanted.special_tokens) + 1)
-
-
-def _items(piece: Piece, reading: Reading) -> Iterator[Content | Bad]:
-    """What a piece holds; of the head of a file that is not compressed, as many bytes of text."""
-    done = 0
-    for block in piece.blocks:
-        for item in blocks.read(block, reading):
-            yield item
-            done += len(item.text) if isinstance(item, Content) else 0
-            if piece.head and done >= piece.head:
-                return
 
 
 def _counted(text: npt.NDArray[np.uint8], segments: npt.NDArray[np.int64], wanted: Wanted) -> CountTable:
@@ -96,6 +84,10 @@ def _counted(text: npt.NDArray[np.uint8], segments: npt.NDArray[np.int64], wante
 
 def _frozen(table: CountTable, wanted: Wanted) -> PretokenCounts:
     return table.freeze(pattern=get_pattern(wanted.pattern).spec, special_tokens=wanted.special_tokens)
+
+
+def _ignore(*_: object, **__: object) -> None:
+    """Nobody is told."""
 
 
 class Counting:
@@ -151,7 +143,7 @@ class Counting:
         self.read_bytes += piece.n_bytes
         with beginning(piece, self._wanted.how) as ready:
             began = clock.seconds()
-            items = list(_items(ready, self._reading))
+            items = list(read_piece(ready, self._reading))
             seconds = clock.seconds() - began
         contents = [item for item in items if isinstance(item, Content)]
         self.n_bad += 0 if piece.head else len(items) - len(contents)
@@ -272,11 +264,11 @@ class Encodings:
         n_bytes, seconds = 0, 0.0
         for piece in pieces:
             with beginning(piece, self._wanted.how) as ready:
-                contents = [item for item in _items(ready, encoding.reading) if isinstance(item, Content)]
+                contents = [item for item in read_piece(ready, encoding.reading) if isinstance(item, Content)]
             writing = series.seconds
             began = clock.seconds()
             for content in contents:
-                write_content(series, content, self._tokenizer.vocabulary, encoding, lambda _: None)
+                write_content(series, content, self._tokenizer.vocabulary, encoding, _ignore, _ignore)
             seconds += clock.seconds() - began - (series.seconds - writing)
             n_bytes += sum(len(content.text) for content in contents)
             progress.advance("sampling", piece.n_bytes)

@@ -27,7 +27,7 @@ from dask_bpe.errors import ShardError
 from dask_bpe.io import paths
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.io.layouts.writer import LayoutFile
-from dask_bpe.progress import Progress
+from dask_bpe.progress import JobState, Progress, watch
 
 NAME = "layout.json"
 UNFINISHED = "layout.unfinished"
@@ -109,8 +109,18 @@ def verify_layout(folder: str | os.PathLike[str], progress: Progress | None = No
     """
     path = paths.normalise(folder)
     record = LayoutRecord.read(path)
-    view = progress or Progress()
-    view.start("verifying", record.bytes, "B")
+    with watch("verify", path, progress) as job:
+        _verify_files(path, record, job)
+    for name in ("tokens", "documents"):
+        counted = sum(getattr(entry, name) for entry in record.files)
+        if counted != getattr(record, name):
+            raise ShardError(f"{path}: its files hold {counted} {name}, {getattr(record, name)} were written")
+    return record
+
+
+def _verify_files(path: str, record: LayoutRecord, job: JobState) -> None:
+    """Read all files and compare them with the record. Raises ShardError."""
+    job.start("verifying", record.bytes, "B")
     for entry in record.files:
         digest, size = xxhash.xxh3_128(), 0
         try:
@@ -118,7 +128,7 @@ def verify_layout(folder: str | os.PathLike[str], progress: Progress | None = No
                 while piece := file.read(_HASH_PIECE):
                     digest.update(piece)
                     size += len(piece)
-                    view.advance("verifying", len(piece))
+                    job.advance("verifying", len(piece))
         except OSError as error:
             raise ShardError(
                 f"{path}: cannot read {entry.name}: {paths.one_line(error)}; make the output again"
@@ -129,12 +139,7 @@ def verify_layout(folder: str | os.PathLike[str], progress: Progress | None = No
             )
         if digest.hexdigest() != entry.xxh3_128:
             raise ShardError(f"{path}: {entry.name} has changed since it was written (xxh3_128); make the output again")
-    for name in ("tokens", "documents"):
-        counted = sum(getattr(entry, name) for entry in record.files)
-        if counted != getattr(record, name):
-            raise ShardError(f"{path}: its files hold {counted} {name}, {getattr(record, name)} were written")
-    view.finish("verifying")
-    return record
+    job.finish("verifying")
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ NAMES = (
     "train",
     "memory",
     "scaling",
+    "monitoring",
     "growth",
     "start",
 )

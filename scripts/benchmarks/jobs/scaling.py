@@ -22,14 +22,15 @@ def _name(kind: str, workers: int) -> str:
     return f"dask_bpe, {kind}: {workers}"
 
 
-def _cluster(task: Task, workers: int) -> Any:
+def start_cluster(task: Task, workers: int, dashboard: bool = False) -> Any:
+    """A client of a cluster of so many processes."""
     from distributed import Client, LocalCluster
 
     cluster = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0" if dashboard else None,
         local_directory=task.folder,
     )
     return Client(cluster)
@@ -40,7 +41,7 @@ def work(task: Task, kind: str, workers: int) -> Work:
     import dask
 
     if kind == "processes":
-        client = _cluster(task, workers)
+        client = start_cluster(task, workers)
     else:
         client = None
         dask.config.set(num_workers=workers)

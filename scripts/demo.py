@@ -27,7 +27,7 @@ def main() -> None:
     with as_file(files("dask_bpe") / "data") as data:
         texts = [data / "alice.txt", data / "poems.txt"]
         print("1. Train a vocabulary of", f"{VOCAB_SIZE:,}", "ids on", " and ".join(text.name for text in texts))
-        with terminal_progress(quiet=False) as progress:
+        with terminal_progress() as progress:
             tokenizer = dask_bpe.train(texts, VOCAB_SIZE, special_tokens=[SEPARATOR], progress=progress)
         describe(tokenizer)
         print("\n2. Encode them")
@@ -65,7 +65,7 @@ def readable(piece: bytes) -> str:
 def encode(tokenizer: dask_bpe.Tokenizer, texts: list[Path], shard_format: str) -> bool:
     """Encode the texts into `demo/<format>`; whether decoding gives back every byte, with the separators."""
     folder = FOLDER / shard_format
-    with terminal_progress(quiet=False) as progress:
+    with terminal_progress() as progress:
         report = dask_bpe.encode_corpus(texts, tokenizer, folder, format=shard_format, progress=progress)
     tokens = dask_bpe.open_tokens(folder)
     decoded = b"".join(tokenizer.decode_bytes(document) for document in tokens.documents)

@@ -11,6 +11,7 @@ from pathlib import Path
 import fsspec
 import psutil
 
+from dask_bpe.io import runs
 from faults import trouble
 from faults.corpus import END
 from faults.job import Failure, kill
@@ -163,7 +164,7 @@ def _interrupt(trial: Encoding) -> None:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != runs.NAME}
 
 
 def _mounted(trial: Encoding, n_bytes: int) -> bool:

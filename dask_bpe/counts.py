@@ -25,6 +25,8 @@ Int64s = npt.NDArray[np.int64]
 
 FORMAT = "dask_bpe.counts"
 VERSION = 1
+# Of the growth of distinct pre-tokens with the text: Heaps' law, as measured on OpenWebText.
+HEAPS_EXPONENT = 0.62
 
 # Lines of the front table, 64 bytes each: 1 MB.
 _FRONT_LINES = 1 << 14
@@ -79,6 +81,11 @@ class PretokenCounts:
 
     def __repr__(self) -> str:
         return f"PretokenCounts({len(self):,} distinct, {self.total:,} in all, pattern={self.pattern!r})"
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_counts
+
+        return of_counts(self)
 
     @property
     def total(self) -> int:
@@ -212,10 +219,11 @@ class PretokenCounts:
         if not len(rare):
             return self
         dropped = Dropped.of(_take(self.strings, rare), self.counts[rare], count)
-        kept = self._taken(np.flatnonzero(self.counts >= count))
+        kept = self.take(np.flatnonzero(self.counts >= count))
         return replace(kept, dropped=dropped if self.dropped is None else self.dropped + dropped)
 
-    def _taken(self, order: Int64s) -> PretokenCounts:
+    def take(self, order: Int64s) -> PretokenCounts:
+        """The pre-tokens of these rows, in this order; the totals stay those of the text."""
         return self._replace(strings=_take(self.strings, order), counts=self.counts[order], first=self.first[order])
 
     def deal(self, n_buckets: int) -> list[PretokenCounts]:
@@ -230,12 +238,12 @@ class PretokenCounts:
         nothing: dict[str, Any] = dict.fromkeys(
             ("n_bytes", "n_documents", "n_invalid", "n_unmatched", "n_quarantined"), 0
         )
-        dealt = [self._taken(np.flatnonzero(bucket == number)) for number in range(n_buckets)]
+        dealt = [self.take(np.flatnonzero(bucket == number)) for number in range(n_buckets)]
         return [dealt[0], *(replace(counts, dropped=None, **nothing) for counts in dealt[1:])]
 
     def in_order_of_first(self) -> PretokenCounts:
         """The same counts with the pre-tokens in the order in which they occur first, not ascending."""
-        return self._taken(np.argsort(self.first))
+        return self.take(np.argsort(self.first))
 
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         """Counts of both corpora as one, the other's text after this one's."""
@@ -290,9 +298,14 @@ def _add_sorted(one: PretokenCounts, other: PretokenCounts) -> PretokenCounts:
     )  # fmt: skip
 
 
+def is_saved(path: str | PathLike[str]) -> bool:
+    """Whether a file holds counts that `to_parquet` wrote."""
+    return str(path).endswith(".parquet") and columns.format_of(path) == FORMAT
+
+
 def expected_distinct(n_bytes: int) -> int:
-    """Distinct pre-tokens of web text by Heaps' law, as measured on OpenWebText: 3.45 n ** 0.62."""
-    return int(3.45 * n_bytes**0.62)
+    """Distinct pre-tokens of web text by Heaps' law: 3.45 n ** `HEAPS_EXPONENT`."""
+    return int(3.45 * n_bytes**HEAPS_EXPONENT)
 
 
 class CountTable:
@@ -325,6 +338,7 @@ class CountTable:
         """Cut segments of text and count their pre-tokens. segments : int64[2, n]; `origin` is where in the
         corpus ``text[0]`` stands. `n_unmatched` grows by the bytes that the pattern leaves unmatched."""
         unmatched_before = scanner.n_unmatched
+        segments = np.ascontiguousarray(segments)  # a slice of those of a block is not
         cutting = scanner.begin(segments)
         if cutting is None:
             for batch in scanner.scan(text, segments):

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import dask.bag as db
-import numpy as np
-import numpy.typing as npt
 
-from dask_bpe.cluster import blocks, contents, schedule
-from dask_bpe.cluster.blocks import Block
-from dask_bpe.cluster.contents import END, Content, Errors, OnError, Reading, describe
+from dask_bpe.cluster import blocks, schedule
+from dask_bpe.cluster.contents import Errors, OnError, Reading
 from dask_bpe.cluster.count_durably import count_in_folder
+from dask_bpe.cluster.count_partition import count_partition, count_partitions, count_texts, count_texts_of
 from dask_bpe.cluster.memory import memory_per_task, n_buckets
-from dask_bpe.cluster.reduce import reduce_in_memory
-from dask_bpe.counts import CountTable, PretokenCounts, expected_distinct
+from dask_bpe.cluster.recorded import recorded
+from dask_bpe.cluster.reduce import n_sums_in_memory, reduce_in_memory
+from dask_bpe.counts import PretokenCounts, expected_distinct
 from dask_bpe.errors import InputError, ParameterError, whole_number
-from dask_bpe.io.inputs import Bad, InputFormat
-from dask_bpe.io.source import list_files
+from dask_bpe.io.inputs import InputFormat
+from dask_bpe.io.source import SourceFile, list_files
 from dask_bpe.io.work_folder import WorkFolder, open_work_folder
-from dask_bpe.pretokenize import PatternSpec, Scanner, SpecialTokens, get_pattern
-from dask_bpe.progress import Progress
+from dask_bpe.monitor import automatic
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
+from dask_bpe.progress import JobState, Progress, watch
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -31,12 +32,7 @@ if TYPE_CHECKING:
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 # A bag is an iterable too; it has no types that a checker could tell it by.
 Source: TypeAlias = Paths | Iterable[str]
-Int64s = npt.NDArray[np.int64]
 
-# Partition k of a bag of texts stands at k << _PARTITION in the corpus: nobody knows its size beforehand.
-_PARTITION = 44
-# So many documents that cannot be read a task names.
-_NAMED = 5
 # What a partition of a bag is taken to hold, in bytes.
 _BAG_PARTITION = 64 << 20
 
@@ -71,7 +67,8 @@ def count_pretokens(
     special_tokens : texts that cut the text first and are not counted.
     input_format : which kind of files these are and where in them the text is; by default their names tell.
     errors : about invalid UTF-8: "replace" (by U+FFFD), "skip", or "strict": the document cannot be read.
-    on_error : about documents that cannot be read: "quarantine" leaves them out and counts them, "raise" stops.
+    on_error : about documents that cannot be read: "quarantine" leaves them out and counts them, and lists them in the
+        file ``quarantine.jsonl`` of `work_dir`; without one the first of every task are named. "raise" stops.
     max_bad : more such documents than this are an error.
     block_bytes : text per task; by default chosen by the size of the corpus.
     max_bytes : use only the beginning of the corpus, up to the last whole character. Files only.
@@ -84,7 +81,7 @@ def count_pretokens(
     memory_per_worker : bytes that a worker may use, by default its Dask limit. Where all distinct pre-tokens are more
         than it can hold, they are dealt to buckets by their hash, and each is added up by itself.
     client : the cluster to run on; by default the active one, else the threads of this process.
-    progress : told of the bytes counted, as stage "counting".
+    progress : told of the job, see `encode_corpus`; its stages are "planning", "counting" and "reducing".
 
     Returns
     -------
@@ -109,17 +106,29 @@ def count_pretokens(
         "min_count": min_count,
         "memory_per_worker": memory_per_worker,
         "client": client,
-        "progress": progress,
     }
-    if work_dir is None:
-        return count_within(source, None, **options)
-    with open_work_folder(work_dir, overwrite=overwrite) as folder:
-        return count_within(source, folder, **options)
+    whole = nullcontext() if work_dir is None else open_work_folder(work_dir, overwrite=overwrite)
+    with (
+        watch("count", named(source), progress or automatic()) as job,
+        whole as folder,
+        nullcontext() if folder is None else recorded(job, folder.path),
+    ):
+        return count_within(source, folder, job, **options)
+
+
+def named(source: Source) -> str:
+    """A source in a few words."""
+    paths = None if isinstance(source, db.Bag) else as_paths(source)
+    if paths is None:
+        return f"a bag of {source.npartitions:,} partitions" if isinstance(source, db.Bag) else "an iterable of texts"
+    names = [str(path) for path in (paths if isinstance(paths, list | tuple) else [paths])]
+    return f"{names[0]} and {len(names) - 1:,} more" if len(names) > 1 else "".join(names)
 
 
 def count_within(
     source: Source,
     folder: WorkFolder | None,
+    job: JobState,
     *,
     pattern: PatternSpec,
     special_tokens: Sequence[str],
@@ -133,69 +142,114 @@ def count_within(
     min_count: int,
     memory_per_worker: int | None,
     client: Client | None,
-    progress: Progress | None,
 ) -> PretokenCounts:
-    """`count_pretokens` in a work folder that is open, or without one."""
+    """`count_pretokens` in a work folder that is open, or without one, as part of a job."""
     whole_number("split_every", split_every, 2)
     whole_number("max_bad", max_bad, 0)
     whole_number("min_count", min_count)
     if max_bytes is not None:
         whole_number("max_bytes", max_bytes)
+    reading = _reading(pattern, special_tokens, input_format, errors, on_error)
+    source = as_bag(source)
+    paths = None if isinstance(source, db.Bag) else as_paths(source)
+    options: dict[str, Any] = {
+        "block_bytes": block_bytes,
+        "max_bytes": max_bytes,
+        "split_every": split_every,
+        "memory_per_worker": memory_per_worker,
+        "client": client,
+        "job": job,
+    }
+    if paths is not None and folder is not None:
+        files = listed(paths, job)
+        count = partial(count_partition, reading=reading)
+        counts = _few_bad(count_in_folder(files, reading, count, folder, min_count=min_count, **options), max_bad)
+    else:
+        if folder is not None:
+            raise ParameterError(
+                f"{folder.path}: a work_dir is for files: a bag or an iterable may give another text the next time"
+            )
+        if paths is not None:
+            counts = _count_files(listed(paths, job), reading, **options)
+        elif isinstance(source, db.Bag):
+            client = schedule.active_client(client)
+            counts = _count_bag(source, reading, split_every, memory_per_task(client, memory_per_worker), client, job)
+        else:
+            counts = _count_texts(source, reading, job)
+        counts = _few_bad(counts, max_bad).at_least(min_count).ranked()
+    job.settle(figures_of(counts))
+    return counts
+
+
+def _reading(
+    pattern: PatternSpec,
+    special_tokens: Sequence[str],
+    input_format: InputFormat | None,
+    errors: Errors,
+    on_error: OnError,
+) -> Reading:
     specials = SpecialTokens(special_tokens)
-    spec = get_pattern(pattern).spec
-    everything = frozenset(range(len(specials.tokens)))
-    reading = Reading(
-        spec,
+    return Reading(
+        get_pattern(pattern).spec,
         specials.tokens,
-        everything,
+        frozenset(range(len(specials.tokens))),
         errors,
         0,
         on_error=on_error,
         how=input_format or InputFormat(),
         special_tokens_in_text="encode",
     )
-    view = progress or Progress()
-    source = as_bag(source)
-    paths = None if isinstance(source, db.Bag) else as_paths(source)
-    if paths is None:
-        if folder is not None:
-            raise ParameterError(
-                f"{folder.path}: a work_dir is for files: a bag or an iterable may give another text the next time"
-            )
-        client = schedule.active_client(client)
-        if isinstance(source, db.Bag):
-            memory = memory_per_task(client, memory_per_worker)
-            counts = _count_bag(source, reading, split_every, memory, client, view)
-        else:
-            counts = _count_texts(source, reading, view)
-        return _few_bad(counts, max_bad).at_least(min_count).ranked()
+
+
+def figures_of(counts: PretokenCounts) -> dict[str, int]:
+    """What a snapshot says of counts."""
+    return {
+        "bytes": counts.n_bytes,
+        "documents": counts.n_documents,
+        "invalid": counts.n_invalid,
+        "quarantined": counts.n_quarantined,
+        "pretokens": counts.total,
+        "distinct": len(counts),
+    }
+
+
+def listed(paths: Paths, job: JobState) -> list[SourceFile]:
+    """The files of a source; a stage of its own, since there may be many on a slow storage. Raises InputError."""
+    job.start("planning", None, "files")
     files = list_files(paths)
-    if folder is not None:
-        counts = count_in_folder(
-            files,
-            reading,
-            partial(_count_partition, reading=reading),
-            folder,
-            block_bytes=block_bytes,
-            max_bytes=max_bytes,
-            split_every=split_every,
-            min_count=min_count,
-            memory_per_worker=memory_per_worker,
-            client=client,
-            progress=view,
-        )
-        return _few_bad(counts, max_bad)
+    job.advance("planning", len(files))
+    job.finish("planning")
+    return files
+
+
+def _count_files(
+    files: Sequence[SourceFile],
+    reading: Reading,
+    *,
+    block_bytes: int | None,
+    max_bytes: int | None,
+    split_every: int,
+    memory_per_worker: int | None,
+    client: Client | None,
+    job: JobState,
+) -> PretokenCounts:
+    """Counts of files, in the memory of the workers."""
     client = schedule.active_client(client)
     total = sum(file.size for file in files)
     total = total if max_bytes is None else min(total, max_bytes)
     size = blocks.block_size(total, schedule.n_threads(client), block_bytes)
     parts = blocks.gather(blocks.divide(files, size, max_bytes, reading.how), size)
     buckets = n_buckets(2 * expected_distinct(total), memory_per_task(client, memory_per_worker))
-    with schedule.job("counting", total, "B", view, client) as job:
-        bag = db.from_sequence(parts, npartitions=len(parts))
-        counted = bag.map_partitions(_count_partitions, reading=reading, job=job)
-        counts = reduce_in_memory(counted, buckets, split_every, client)
-    return _few_bad(counts, max_bad).at_least(min_count).ranked()
+    job.divide(len(parts))
+    with (
+        schedule.job("counting", total, "B", job, client) as counting,
+        schedule.job("reducing", n_sums_in_memory(len(parts), buckets, split_every), "sums", job, client) as reducing,
+    ):
+        bag = db.from_sequence(list(enumerate(parts)), npartitions=len(parts))
+        counted = bag.map_partitions(count_partitions, reading=reading, job=counting)
+        counts = reduce_in_memory(counted, buckets, split_every, reducing, client)
+    job.partitions_done()
+    return counts
 
 
 def as_bag(source: Source) -> Source:
@@ -231,93 +285,30 @@ def as_documents(texts: Source) -> Iterator[str]:
         ) from None
 
 
-def _count_partitions(parts: Iterable[Sequence[Block]], reading: Reading, job: str) -> list[PretokenCounts]:
-    return [_count_partition(part, reading, job) for part in parts]
-
-
-def _count_partition(part: Sequence[Block], reading: Reading, job: str) -> PretokenCounts:
-    """The counts of the blocks that a task reads."""
-    with schedule.task(job):
-        table = CountTable(expected_distinct(sum(block.stop - block.start for block in part)))
-        scanner = Scanner(get_pattern(reading.pattern))
-        totals = np.zeros(4, np.int64)
-        for block in part:
-            for content in blocks.read(block, reading):
-                if isinstance(content, Bad):
-                    totals[3] += 1
-                    _say(content, int(totals[3]), job)
-                else:
-                    totals += _count(content, table, scanner, block.origin + content.start)
-            schedule.report(job, block.stop - block.start)
-    return _freeze(table, reading, totals)
-
-
-def _say(bad: Bad, number: int, job: str) -> None:
-    """Counts hold no list of what could not be read: the first of every task are named."""
-    if number <= _NAMED:
-        more = " (and perhaps more there)" if number == _NAMED else ""
-        schedule.say(job, f"cannot be read: {describe(bad)}{more}")
-
-
-def _count(content: Content, table: CountTable, scanner: Scanner, origin: int) -> Int64s:
-    """Count a content; what it adds to bytes, documents, invalid sequences and documents that cannot be read."""
-    table.add_segments(content.text, content.segments, scanner, origin)
-    return np.array((content.stop - content.start, _n_documents(content), content.n_invalid, 0))
-
-
-def _n_documents(content: Content) -> int:
-    """Documents that begin in a content. In a text file every special token ends one, in a document none does."""
-    return content.n_documents if content.in_place else int(np.count_nonzero(content.special == END))
-
-
-def _freeze(table: CountTable, reading: Reading, totals: Int64s) -> PretokenCounts:
-    n_bytes, n_documents, n_invalid, n_quarantined = totals.tolist()
-    return table.freeze(
-        pattern=reading.pattern,
-        special_tokens=reading.special_tokens,
-        n_bytes=n_bytes,
-        n_documents=n_documents,
-        n_invalid=n_invalid,
-        n_unmatched=table.n_unmatched,
-        n_quarantined=n_quarantined,
-    )
-
-
 def _count_bag(
-    bag: db.Bag, reading: Reading, split_every: int, memory: int, client: Client | None, progress: Progress
+    bag: db.Bag, reading: Reading, split_every: int, memory: int, client: Client | None, job: JobState
 ) -> PretokenCounts:
     """Counts of a bag of texts, whose size nobody knows: its partitions are taken to be large ones."""
-    numbers = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
-    buckets = n_buckets(2 * expected_distinct(bag.npartitions * _BAG_PARTITION), memory)
-    with schedule.job("counting", None, "B", progress, client) as job:
-        counted = bag.map_partitions(_count_texts_of, numbers, reading=reading, job=job)
-        counts = reduce_in_memory(counted, buckets, split_every, client)
+    n_parts = bag.npartitions
+    numbers = db.from_sequence(range(n_parts), npartitions=n_parts)
+    buckets = n_buckets(2 * expected_distinct(n_parts * _BAG_PARTITION), memory)
+    job.divide(n_parts)
+    with (
+        schedule.job("counting", None, "B", job, client) as counting,
+        schedule.job("reducing", n_sums_in_memory(n_parts, buckets, split_every), "sums", job, client) as reducing,
+    ):
+        counted = bag.map_partitions(count_texts_of, numbers, reading=reading, job=counting)
+        counts = reduce_in_memory(counted, buckets, split_every, reducing, client)
+        job.reach("counting", counts.n_bytes)
+    job.partitions_done()
     return _not_empty(counts)
 
 
-def _count_texts_of(texts: Iterable[str], numbers: Iterable[int], reading: Reading, job: str) -> list[PretokenCounts]:
-    (number,) = numbers
-    return [_count_documents(texts, reading, lambda n: schedule.report(job, n), number << _PARTITION)]
-
-
-def _count_texts(texts: Source, reading: Reading, progress: Progress) -> PretokenCounts:
-    documents = as_documents(texts)
-    progress.start("counting", None, "B")
-    counts = _count_documents(documents, reading, lambda n: progress.advance("counting", n), 0)
-    progress.finish("counting")
-    return _not_empty(counts)
-
-
-def _count_documents(texts: Iterable[str], reading: Reading, report: Any, origin: int) -> PretokenCounts:
-    table, scanner = CountTable(), Scanner(get_pattern(reading.pattern))
-    totals = np.zeros(4, np.int64)
-    for content in contents.texts_to_contents(texts, "documents", reading, contents.TEXTS_BYTES):
-        if isinstance(content, Bad):
-            totals[3] += 1
-        else:
-            totals += _count(content, table, scanner, origin + int(totals[0]))
-            report(len(content.text))
-    return _freeze(table, reading, totals)
+def _count_texts(source: Source, reading: Reading, job: JobState) -> PretokenCounts:
+    """Counts of an iterable, which is read here."""
+    texts = as_documents(source)
+    with schedule.job("counting", None, "B", job, None) as counting:
+        return _not_empty(count_texts(texts, reading, counting, 0))
 
 
 def _few_bad(counts: PretokenCounts, most: int) -> PretokenCounts:

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING
 
 import dask
 
+from dask_bpe import machine
 from dask_bpe.cluster import blocks, schedule
 from dask_bpe.cluster.blocks import Block
 from dask_bpe.cluster.contents import Reading
-from dask_bpe.cluster.count_files import Result, read_counts
+from dask_bpe.cluster.count_files import Result, left_out, read_counts
 from dask_bpe.cluster.count_plan import CountJob, CountPlan
-from dask_bpe.cluster.memory import fit_in, machine_memory, memory_per_task, n_buckets
-from dask_bpe.cluster.reduce import Counting, compute_all, finished_roots, reduce_in_folder
+from dask_bpe.cluster.memory import fit_in, memory_per_task, n_buckets
+from dask_bpe.cluster.reduce import Counting, compute_all, finished_roots, n_sums, part_name, reduce_in_folder
 from dask_bpe.counts import PretokenCounts, combine, expected_distinct
 from dask_bpe.errors import OutputError
-from dask_bpe.io import paths, records
-from dask_bpe.io.atomic import File
+from dask_bpe.io import paths, quarantine, records
+from dask_bpe.io.atomic import File, atomic_write
 from dask_bpe.io.folders import make_folder
 from dask_bpe.io.source import SourceFile
 from dask_bpe.io.work_folder import WorkFolder
-from dask_bpe.progress import Progress
+from dask_bpe.progress import JobState
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,11 +49,12 @@ def count_in_folder(
     min_count: int,
     memory_per_worker: int | None,
     client: Client | None,
-    progress: Progress,
+    job: JobState,
 ) -> PretokenCounts:
     """Count files, keeping all that is done in a work folder, and going on from what is there.
 
-    count : makes the counts of a partition, ``count(blocks, job=...)``. The others are those of `count_pretokens`.
+    count : makes the counts of a partition, ``count(number, blocks, bad, job=...)``. The others are those of
+        `count_pretokens`.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def count_in_folder(
     client = schedule.active_client(client)
     total = sum(file.size for file in files)
     total = total if max_bytes is None else min(total, max_bytes)
-    with schedule.job("counting", total, "B", progress, client) as job:
+    with schedule.job("counting", total, "B", job, client) as counting:
         if plan is None:
             size = blocks.block_size(total, schedule.n_threads(client), block_bytes)
             parts = blocks.gather(blocks.divide(files, size, max_bytes, reading.how), size)
@@ -78,8 +80,20 @@ def count_in_folder(
             plan = CountPlan(wanted.to_json(), size, buckets, tuple(map(tuple, parts)))
             plan.write(folder)
         make_folder(folder.counts)
-        shared = Counting(partial(count, job=job), folder.path, folder.counts, plan.digest, plan.n_buckets, job)
-        roots = reduce_in_folder(plan.partitions, shared, split_every, client)
+        job.divide(len(plan.partitions))
+        sums = plan.n_buckets * n_sums(len(plan.partitions), split_every)
+        with schedule.job("reducing", sums, "sums", job, client) as reducing:
+            shared = Counting(
+                partial(count, job=counting),
+                folder.path,
+                folder.counts,
+                plan.digest,
+                plan.n_buckets,
+                counting,
+                reducing,
+            )
+            roots = reduce_in_folder(plan.partitions, shared, split_every, client)
+    job.partitions_done()
     return _join(roots, folder, plan, min_count)
 
 
@@ -102,8 +116,12 @@ def _join(roots: Sequence[Result], folder: WorkFolder, plan: CountPlan, min_coun
     if min_count == 1:
         # Both sides of the last sum, and the sum; then the order of first occurrence.
         rows, n_bytes = sum(file.n_strings for file in files), sum(file.n_bytes for file in files)
-        fit_in(f"joining {rows:,} distinct pre-tokens", 2 * (32 * rows + n_bytes) + 16 * rows, machine_memory())
+        fit_in(f"joining {rows:,} distinct pre-tokens", 2 * (32 * rows + n_bytes) + 16 * rows, machine.memory_limit())
     counts = combine([read_counts(folder.counts, file).at_least(min_count) for file in files]).ranked()
+    if counts.n_quarantined:
+        bad = left_out(folder.counts, map(part_name, range(len(plan.partitions))))
+        with atomic_write(folder / quarantine.NAME) as file:
+            file.write(quarantine.to_lines(bad))
     size, checksum = counts.to_parquet(folder / WHOLE)
     written = File(WHOLE, size, checksum)
     content = {"plan": plan.digest, "min_count": min_count, "file": list(astuple(written))}
@@ -126,7 +144,7 @@ def _choose_buckets(
         return n_buckets(2 * expected, memory)
     # How fast they grow differs by languages more than by anything else: so a sample says it.
     sample = [parts[k * len(parts) // _SAMPLED] for k in range(_SAMPLED)]
-    counted = [dask.delayed(count, pure=False)(part, job="sampling") for part in sample]
+    counted = [dask.delayed(count, pure=False)(0, part, [], job="sampling") for part in sample]
     (found,) = compute_all([dask.delayed(_distinct, pure=False)(counted)], client)
     part_bytes, part, whole_bytes, whole = found
     return n_buckets(_extrapolated(part_bytes, part, whole_bytes, whole, total), memory)

@@ -1,25 +1,26 @@
 """Counts of parts of a corpus on disk: Parquet files, and a record that names those of one result and their checksums.
 
 part-00012-003.parquet     pre-tokens of partition 12 that belong to bucket 3, where each occurs first in the corpus
-part-00012.json            written when all files of the partition are there
+part-00012.json            written when all files of the partition are there; lists what of it could not be read
 tree-003-1-00004.parquet   several of those, added up (and its .json)
 bucket-003.parquet         all counts of bucket 3 (and its .json)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
 from dask_bpe.counts import PretokenCounts
 from dask_bpe.errors import OutputError
 from dask_bpe.io import columns, paths, records
 from dask_bpe.io.atomic import File
+from dask_bpe.io.inputs import Bad
 from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
 
 KIND = "dask_bpe.counts.result"
 FORMAT = "dask_bpe.counts.part"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,14 @@ def read_counts(folder: str, file: CountFile) -> PretokenCounts:
     )
 
 
-def finish(folder: str, name: str, belongs: str, files: Sequence[CountFile]) -> Result:
-    """Say that a result is complete. `belongs` is what it was made of. Raises OutputError."""
+def finish(folder: str, name: str, belongs: str, files: Sequence[CountFile], bad: Iterable[Bad] = ()) -> Result:
+    """Say that a result is complete.
+
+    `belongs` is what it was made of, `bad` the documents of it that could not be read. Raises OutputError.
+    """
     rows = [[*astuple(file.written), file.n_strings, file.n_bytes] for file in files]
-    records.write(paths.join(folder, f"{name}.json"), KIND, VERSION, {"belongs": belongs, "files": rows}, durable=False)
+    content = {"belongs": belongs, "files": rows, "bad": [astuple(item) for item in bad]}
+    records.write(paths.join(folder, f"{name}.json"), KIND, VERSION, content, durable=False)
     return Result(name, tuple(files))
 
 
@@ -106,3 +111,14 @@ def finished(folder: str, name: str, belongs: str) -> Result | None:
     except OSError as error:
         raise OutputError(f"cannot read {name} in {folder}: {paths.one_line(error)}") from error
     return None
+
+
+def left_out(folder: str, names: Iterable[str]) -> Iterator[Bad]:
+    """The documents that could not be read of results that are there. Raises OutputError."""
+    for name in names:
+        try:
+            content = records.find(paths.join(folder, f"{name}.json"), KIND, VERSION)
+        except OSError as error:
+            raise OutputError(f"cannot read {name} in {folder}: {paths.one_line(error)}") from error
+        if content is not None:
+            yield from (Bad(*item) for item in content["bad"])

@@ -81,6 +81,16 @@ def read(
         raise VocabularyError(f"{path}: cannot be read as {expected!r}: {paths.one_line(error)}") from error
 
 
+def format_of(path: str | PathLike[str]) -> str | None:
+    """The format that a file says it is of; None for one that was not written here, is no Parquet or cannot be read."""
+    try:
+        with paths.open_to_read(paths.normalise(path)) as file:
+            about = json.loads((pq.read_schema(pa.PythonFile(file, mode="r")).metadata or {}).get(_KEY, b"{}"))
+    except (OSError, pa.ArrowException, ValueError):
+        return None
+    return about.get("format") if isinstance(about, dict) else None
+
+
 def _checked(file: Any, checksum: str | None) -> Any:
     if checksum is None:
         return pa.PythonFile(file, mode="r")

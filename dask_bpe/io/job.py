@@ -6,6 +6,7 @@
     part-00012.bin ...   shards of partition 12
     part-00012.json      the record of the partition, written when its shards are in place
     quarantine.jsonl     the documents that could not be read
+    runs.jsonl           how the runs of the job went, see `runs`
     manifest.json        written last
 
 A job that was interrupted is gone on with: a partition whose record and files are whole is done.
@@ -13,7 +14,6 @@ A job that was interrupted is gone on with: a partition whose record and files a
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from typing import Any
 
 from dask_bpe.errors import OutputError, ShardError
 from dask_bpe.io import manifest as manifests
-from dask_bpe.io import paths, records
+from dask_bpe.io import paths, quarantine, records, runs
 from dask_bpe.io.atomic import TEMPORARY_MARK, AtomicFile, atomic_write, sync
 from dask_bpe.io.folders import make_folder, not_empty
 from dask_bpe.io.inputs import Bad
@@ -35,11 +35,12 @@ from dask_bpe.io.shards import FORMATS
 from dask_bpe.io.source import SourceFile
 from dask_bpe.io.writer import Shard
 
-NAME, LOCK, VOCABULARY, QUARANTINE = "job.json", "job.lock", "vocabulary.json", "quarantine.jsonl"
+NAME, LOCK, VOCABULARY = "job.json", "job.lock", "vocabulary.json"
 _VERSION = 1
 _OURS = re.compile(
     r"(part-\d{5,}(_\d{4,})?\.(bin|idx|docs\.parquet|parquet|json)"
-    rf"|{re.escape(manifests.NAME)}|{re.escape(NAME)}|{re.escape(LOCK)}|{re.escape(VOCABULARY)}|{re.escape(QUARANTINE)})"
+    rf"|{re.escape(manifests.NAME)}|{re.escape(NAME)}|{re.escape(LOCK)}|{re.escape(VOCABULARY)}|{re.escape(quarantine.NAME)}"
+    rf"|{re.escape(runs.NAME)})"
     rf"({re.escape(TEMPORARY_MARK)}\w+)?"
 )
 # The checksum of job.json stands within so many bytes of its beginning.
@@ -225,9 +226,8 @@ class JobFolder:
 
     def finish(self, manifest: Manifest, bad: Iterable[Bad]) -> None:
         """Write the quarantine and, when every partition is flushed, the manifest. Raises OutputError."""
-        lines = [json.dumps(_bad_to_json(item), ensure_ascii=False).encode("utf-8", "replace") + b"\n" for item in bad]
-        if lines:
-            self._put(QUARANTINE, b"".join(lines))
+        if lines := quarantine.to_lines(bad):
+            self._put(quarantine.NAME, lines)
         clear_temporary(self.path)
         self._put(manifests.NAME, manifest.to_json().encode())
 
@@ -241,7 +241,7 @@ class JobFolder:
 
     def clear(self) -> None:
         """Delete what was written of partitions. Raises OutputError."""
-        clear_output(self.path, keep=(NAME, LOCK, VOCABULARY))
+        clear_output(self.path, keep=(NAME, LOCK, VOCABULARY, runs.NAME))
 
 
 def part_name(index: int, shard: int = 0) -> str:
@@ -254,10 +254,6 @@ def _bad_from_json(item: Any) -> Bad:
         return Bad(*item)
     except TypeError as error:
         raise DamageError(f"damaged: {item!r} among what cannot be read") from error
-
-
-def _bad_to_json(bad: Bad) -> dict[str, Any]:
-    return {"source": bad.source, "position": bad.position, "line": bad.line, "reason": bad.reason}
 
 
 @contextmanager

@@ -70,6 +70,15 @@ class Manifest:
     text: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(_TEXT, 0))
     marks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        shards = len(self.shards)
+        return f"Manifest({self.tokens:,} tokens of {self.dtype}, {self.documents:,} documents, {shards:,} shards)"
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_manifest
+
+        return of_manifest(self)
+
     @property
     def tokens(self) -> int:
         """Tokens of all shards."""

@@ -3,7 +3,9 @@
 plan.json              what is counted, and how it is divided; written first
 counts/                counts of the partitions, and of these added up; a .json with checksums for every result
 counts.parquet, .json  all counts together
+quarantine.jsonl       the documents that could not be read, if any
 merging/00012800/      the state of the merge loop after so many merges
+runs.jsonl             how the runs of the job went, see `runs`
 lock                   held while a job runs, see `lock`
 """
 
@@ -17,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 
 from dask_bpe.errors import OutputError
-from dask_bpe.io import paths
+from dask_bpe.io import paths, runs
 from dask_bpe.io.atomic import TEMPORARY_MARK
 from dask_bpe.io.folders import make_folder
 from dask_bpe.io.lock import locked
@@ -25,7 +27,7 @@ from dask_bpe.io.lock import locked
 COUNTS, MERGING = "counts", "merging"
 
 _MARK = re.escape(TEMPORARY_MARK)
-_TOP = re.compile(rf"(plan\.json|counts\.(parquet|json))({_MARK}\w+)?")
+_TOP = re.compile(rf"(plan\.json|(runs|quarantine)\.jsonl|counts\.(parquet|json))({_MARK}\w+)?")
 _COUNTS = re.compile(rf"(part|tree|bucket)-[\d-]+\.(parquet|json)({_MARK}\w+)?")
 _STATE = re.compile(r"\d+")
 _ARRAYS = re.compile(rf"(\w+\.npy|state\.json)({_MARK}\w+)?")
@@ -52,7 +54,9 @@ class WorkFolder:
 
     def has_counts(self) -> bool:
         """Whether it holds results of counting, or a plan, whole or not."""
-        return any(map(_TOP.fullmatch, _names(self.path))) or any(map(_COUNTS.fullmatch, _names(self.counts)))
+        return any(_TOP.fullmatch(name) and name != runs.NAME for name in _names(self.path)) or any(
+            map(_COUNTS.fullmatch, _names(self.counts))
+        )
 
     def clear(self) -> None:
         """Delete all that is ours, and nothing else. Raises OutputError."""

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dask_bpe.cluster.planning.growth import USUAL_EXPONENT, Growth
+from dask_bpe.cluster.planning.growth import Growth
+from dask_bpe.counts import HEAPS_EXPONENT
 
 
 @given(st.floats(0.5, 50.0), st.floats(0.3, 0.95))
@@ -44,7 +45,7 @@ def test_words_drawn_by_zipfs_law_are_predicted() -> None:
 @pytest.mark.parametrize("points", [[(1000, 80)], [(1000, 80), (2000, 120)], [(1000, 80)] * 5])
 def test_of_few_points_only_the_scale_is_taken(points: list[tuple[int, int]]) -> None:
     growth = Growth.fit(points)
-    assert growth.exponent == USUAL_EXPONENT
+    assert growth.exponent == HEAPS_EXPONENT
     assert growth.of(1000) == pytest.approx(80, rel=0.1)
 
 

@@ -21,7 +21,7 @@ from dask_bpe import EncodeReport, Tokenizer
 from dask_bpe.cluster import blocks, encode, encode_partition
 from dask_bpe.errors import IncompleteError, InputError, OutputError
 from dask_bpe.io import job as jobs
-from dask_bpe.io import patience
+from dask_bpe.io import patience, runs
 from dask_bpe.io import source as sources
 from dask_bpe.io.job import JobFolder
 from dask_bpe.progress import Progress
@@ -62,13 +62,18 @@ def interrupt(*_: Any) -> None:
     raise Interruption
 
 
+def output(out: Path) -> list[Path]:
+    """The files of a job, but for the record of its runs."""
+    return [path for path in sorted(out.iterdir()) if path.name != runs.NAME]
+
+
 def contents(out: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(out.iterdir())}
+    return {path.name: path.read_bytes() for path in output(out)}
 
 
 def stats(out: Path) -> dict[str, tuple[int, int]]:
     """What changes when a file is written again."""
-    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in sorted(out.iterdir())}
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in output(out)}
 
 
 def facts(report: EncodeReport) -> EncodeReport:
@@ -334,7 +339,7 @@ def test_what_cannot_be_made_durable_has_no_manifest(
 
 
 class Recorder(Progress):
-    """Adds up what it is told."""
+    """Adds up what it is told of the stage "encoding"."""
 
     def __init__(self) -> None:
         self.total: int | None = None
@@ -342,11 +347,13 @@ class Recorder(Progress):
         self._lock = threading.Lock()
 
     def start(self, stage: str, total: int | None, unit: str) -> None:
-        self.total = total
+        if stage == "encoding":
+            self.total = total
 
     def advance(self, stage: str, amount: int) -> None:
         with self._lock:
-            self.done += amount
+            if stage == "encoding":
+                self.done += amount
 
 
 def fail_reading(
@@ -495,14 +502,14 @@ def test_a_task_that_was_forgotten_writes_nothing(
 def stop_collecting(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
     """Stop the driver when it has been told of k partitions."""
     calls = iter(range(1 << 30))
-    add = encode._Collected.add
+    add = encode.Outcomes.add
 
     def stop(self: Any, outcome: Any) -> None:
         add(self, outcome)
         if next(calls) + 1 >= k:
             raise Interruption
 
-    monkeypatch.setattr(encode._Collected, "add", stop)
+    monkeypatch.setattr(encode.Outcomes, "add", stop)
 
 
 @pytest.mark.parametrize("fmt", ["bin", "parquet"])

@@ -22,12 +22,14 @@ from filelock import FileLock
 from reference import TIES
 
 import dask_bpe
-from dask_bpe import PretokenCounts, Progress, merge_checkpoints, training
+from dask_bpe import PretokenCounts, Progress
 from dask_bpe.cluster import count as counting
 from dask_bpe.cluster import reduce
 from dask_bpe.errors import InputError, OutputError, ParameterError, VocabularyError
 from dask_bpe.io.work_folder import open_work_folder, states
-from dask_bpe.merger import Merger
+from dask_bpe.training import checkpoints
+from dask_bpe.training import fit as training
+from dask_bpe.training.merger import Merger
 
 ENDOFTEXT = "<|endoftext|>"
 RULES: dict[str, Any] = {"special_tokens": [ENDOFTEXT], "block_bytes": 1500, "split_every": 3}
@@ -63,7 +65,7 @@ def text(tmp_path: Path, corpus: list[str]) -> list[str]:
 @pytest.fixture
 def few_merges_per_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """A merge per call, and a state after each one if so asked."""
-    monkeypatch.setattr(merge_checkpoints, "_SHARE", float("inf"))
+    monkeypatch.setattr(checkpoints, "_SHARE", float("inf"))
     monkeypatch.setattr(training, "_FIRST_CALL", 1)
     monkeypatch.setattr(training, "_LARGEST_CALL", 1)
 
@@ -72,13 +74,13 @@ def few_merges_per_call(monkeypatch: pytest.MonkeyPatch) -> None:
 def counted_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The indices of the first blocks of the partitions that this process counts."""
     counted: list[int] = []
-    count = counting._count_partition
+    count = counting.count_partition
 
-    def watched(part: Any, reading: Any, job: str) -> PretokenCounts:
+    def watched(number: int, part: Any, bad: Any, reading: Any, job: str) -> PretokenCounts:
         counted.append(part[0].index)
-        return count(part, reading, job)
+        return count(number, part, bad, reading, job)
 
-    monkeypatch.setattr(counting, "_count_partition", watched)
+    monkeypatch.setattr(counting, "count_partition", watched)
     return counted
 
 
@@ -128,11 +130,16 @@ def test_a_finished_count_is_not_done_again(
 
 @pytest.mark.parametrize("after", [0, 1, 3, 6])
 def test_an_interrupted_count_goes_on(after: int, text: list[str], counted_blocks: list[int], tmp_path: Path) -> None:
+    class Interrupt(Progress):
+        def advance(self, stage: str, amount: int) -> None:
+            if stage == "counting" and len(counted_blocks) > after:
+                raise Stopped
+
     expected = dask_bpe.count_pretokens(text, **RULES)
     work = tmp_path / "work"
     counted_blocks.clear()
     with dask.config.set(scheduler="synchronous"), pytest.raises(Stopped):
-        dask_bpe.count_pretokens(text, **RULES, work_dir=work, progress=Interrupt("counting", after))
+        dask_bpe.count_pretokens(text, **RULES, work_dir=work, progress=Interrupt())
     before = {name for name in files_below(work) if name.startswith("counts/part-") and name.endswith(".json")}
     assert len(before) == after
     counted_blocks.clear()
@@ -385,7 +392,8 @@ def test_a_state_serves_any_size_of_vocabulary_that_it_fits(text: list[str], tmp
 
         class Watch(Progress):
             def advance(self, stage: str, amount: int, started: list[int] = started) -> None:
-                started.append(amount)
+                if stage == "merging":
+                    started.append(amount)
 
         tokenizer = dask_bpe.train(text, size, **RULES, work_dir=tmp_path / "work", progress=Watch())
         assert saved(tokenizer, tmp_path) == saved(dask_bpe.train(text, size, **RULES), tmp_path)
@@ -396,7 +404,7 @@ def test_counts_need_the_folder_for_the_merges_only(text: list[str], tmp_path: P
     counts = dask_bpe.count_pretokens(text, **RULES)
     tokenizer = dask_bpe.train(counts, 340, work_dir=tmp_path / "work", checkpoint_seconds=0)
     assert saved(tokenizer, tmp_path) == saved(dask_bpe.train(counts, 340), tmp_path)
-    assert files_below(tmp_path / "work") == []
+    assert files_below(tmp_path / "work") == ["runs.jsonl"]
 
 
 # Killed processes
@@ -404,8 +412,9 @@ def test_counts_need_the_folder_for_the_merges_only(text: list[str], tmp_path: P
 DRIVER = """
 import os, sys
 import dask_bpe
-from dask_bpe import merge_checkpoints, training
-merge_checkpoints._SHARE = float("inf")
+from dask_bpe.training import checkpoints
+from dask_bpe.training import fit as training
+checkpoints._SHARE = float("inf")
 training._FIRST_CALL = training._LARGEST_CALL = 1
 
 class Slow(dask_bpe.Progress):
@@ -477,3 +486,23 @@ def test_the_next_run_may_be_on_a_cluster(client: Client, text: list[str], tmp_p
     tokenizer = dask_bpe.train(str(folder), 340, **options, work_dir=work, client=client)
     assert saved(tokenizer, tmp_path) == saved(dask_bpe.train(text, 340, **options), tmp_path)
     shutil.rmtree(work)
+
+
+def test_what_cannot_be_read_is_listed_once(tmp_path: Path) -> None:
+    """Also when some of it was met by a run that was interrupted."""
+    (tmp_path / "text").mkdir()
+    for name in "abc":
+        lines = ['{"text": "one two"}', f'{{"text": {name}}}', '{"text": 3}'] * 20
+        (tmp_path / "text" / f"{name}.jsonl").write_text("\n".join(lines))
+    work = tmp_path / "work"
+    options: dict[str, Any] = {"work_dir": work, "block_bytes": 300}
+    with dask.config.set(scheduler="synchronous"), pytest.raises(Stopped):
+        dask_bpe.count_pretokens(tmp_path / "text", progress=Interrupt("counting", 2), **options)
+    assert not (work / "quarantine.jsonl").exists()
+    for _ in range(2):
+        counts = dask_bpe.count_pretokens(tmp_path / "text", **options)
+        assert counts.n_quarantined == 120
+        found = [json.loads(line) for line in (work / "quarantine.jsonl").read_text("utf-8").splitlines()]
+        assert len({(item["source"], item["position"]) for item in found}) == len(found) == 120
+        assert {Path(item["source"]).name for item in found} == {"a.jsonl", "b.jsonl", "c.jsonl"}
+        assert all(item["reason"] for item in found)

@@ -344,3 +344,25 @@ def test_an_own_cluster_gives_what_this_process_gives(text: Path, tmp_path: Path
     tokenizer = dask_bpe.Tokenizer.load(tmp_path / "here.json")
     tokens = dask_bpe.open_tokens(tmp_path / "tokens")
     assert tokens.tokens(0, len(tokens)).tolist() == tokenizer.encode(text.read_bytes())
+
+
+def test_progress_for_programs(tmp_path: Path, text: Path, vocabulary: Path) -> None:
+    """Every line on standard error is a snapshot; the summary goes to standard output as ever."""
+    rest = ("--tokenizer", vocabulary, "--out", tmp_path / "out", "--progress", "json", "--json")
+    result = run("encode", text, *rest)
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stderr.splitlines()]
+    assert {line["version"] for line in lines} == {1}
+    assert len({line["id"] for line in lines}) == 1
+    facts, last = json.loads(result.stdout), lines[-1]
+    assert last["state"] == "finished"
+    assert last["figures"]["tokens"] == facts["tokens"]
+    assert last["figures"]["bytes"] == facts["bytes"] == text.stat().st_size
+
+
+def test_progress_may_be_left_out(tmp_path: Path, text: Path, vocabulary: Path) -> None:
+    result = run("encode", text, "--tokenizer", vocabulary, "--out", tmp_path / "out", "--progress", "none")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert "tokens" in result.stdout
+    refused(run("encode", text, "--tokenizer", vocabulary, "--out", tmp_path / "x", "--progress", "sounds"), "sounds")

@@ -64,3 +64,27 @@ def test_a_cut_on_the_edge_of_a_window_is_seen_from_both_sides() -> None:
     none = SpecialTokens([])
     cutter = cut.Cutter(lambda a, b: data[a:b], len(data), none, frozenset(), get_pattern("gpt2"), 1000)
     assert cutter.at_or_after(1000) == cutter.at_or_after(65000) == cut.Cut(65536, False)
+
+
+@pytest.mark.parametrize("window", [2, 64])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=strategies.text(12))
+def test_cuts_for_several_patterns_change_nothing_for_any(
+    monkeypatch: pytest.MonkeyPatch, window: int, text: str
+) -> None:
+    monkeypatch.setattr(cut, "_WINDOW", window)
+    monkeypatch.setattr(cut, "_WIDEST", 2 * window)
+    patterns = [reference.GPT2, reference.O200K, r"[\p{L}\p{M}]+|[^\p{L}\p{M}]"]
+    data = text.encode()
+    array = np.frombuffer(data, np.uint8)
+    first, *others = map(get_pattern, ("gpt2", "o200k", patterns[-1]))
+    cutter = cut.Cutter(
+        lambda start, stop: array[start:stop], len(data), SpecialTokens([]), frozenset(), first, 0, tuple(others)
+    )
+    cuts = [cutter.at_or_after(position).position for position in range(len(data) + 1)]
+    assert all(position <= at for position, at in enumerate(cuts))
+    assert cuts == sorted(cuts)
+    for at in cuts:
+        for pattern in patterns:
+            parts = [reference.split(part.decode(), pattern) for part in (data[:at], data[at:])]
+            assert parts[0] + parts[1] == reference.split(text, pattern)

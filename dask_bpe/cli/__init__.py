@@ -13,7 +13,25 @@ from typing import Any
 import click
 
 from dask_bpe import __version__
-from dask_bpe.cli import convert, decode, encode, info, plan, reshape, train, verify
+from dask_bpe.cli import (
+    compare,
+    convert,
+    coverage,
+    curve,
+    decode,
+    encode,
+    info,
+    inspect,
+    languages,
+    plan,
+    report,
+    reshape,
+    shrink,
+    trace,
+    train,
+    verify,
+    vocab,
+)
 from dask_bpe.errors import BpeError
 
 __all__ = ["main"]
@@ -54,5 +72,9 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _module in (plan, train, encode, verify, reshape, decode, info, convert):
+_MODULES = (
+    *(plan, train, shrink, encode, verify, report, reshape, decode, info, convert),
+    *(curve, trace, vocab, coverage, compare, languages, inspect),
+)
+for _module in _MODULES:
     main.add_command(_module.command)

@@ -35,6 +35,6 @@ def command(path: str, verify: bool, as_json: bool) -> None:
     if verify:
         from dask_bpe.monitor import terminal_progress
 
-        with terminal_progress(quiet=as_json) as progress:
+        with terminal_progress("none" if as_json else "auto") as progress:
             corpus.verify(progress)
     summary.show(summary.of_corpus(corpus, verify), as_json)

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from dask_bpe.io.inputs import InputFormat
     from dask_bpe.monitor import View
 
+# Named as in `dask_bpe.monitor.CHOICES`, which is imported when a command runs.
+progress_option = click.option(
+    "--progress",
+    type=click.Choice(["auto", "bars", "lines", "json", "none"]),
+    default="auto",
+    show_default=True,
+    help="On standard error: bars, lines for a log, JSON lines for programs; auto: bars on a terminal, else lines.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
 
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
@@ -50,6 +58,8 @@ class Work:
         The cluster to join; the processes of an own one. Neither: the threads of this process.
     memory_per_worker : int or None
         Bytes to which tasks are sized.
+    progress : str
+        How the progress is shown, see `monitor.terminal_progress`.
     quiet, as_json : bool
         Say nothing; one JSON object instead of the summary.
     """
@@ -59,6 +69,7 @@ class Work:
     scheduler: str | None
     workers: int | None
     memory_per_worker: int | None
+    progress: str
     quiet: bool
     as_json: bool
 
@@ -74,9 +85,18 @@ class Work:
 
         with (
             connect(self.scheduler, self.workers, self.memory_per_worker) as client,
-            terminal_progress(self.quiet) as progress,
+            terminal_progress("none" if self.quiet else self.progress) as progress,
         ):
+            if client is not None and self.progress != "json":
+                self._say_page(client, progress)
             yield client, progress
+
+    def _say_page(self, client: Client, progress: View) -> None:
+        from dask_bpe.monitor.publisher import page_link
+
+        link = page_link(client)
+        if link is not None:
+            progress.say(f"watch it at {link}")
 
 
 _WORK_OPTIONS = (
@@ -106,6 +126,7 @@ _WORK_OPTIONS = (
         metavar="SIZE",
         help="What a worker may use, such as 4GiB; of --cluster it is the limit.  [default: that of the Dask worker]",
     ),
+    progress_option,
     click.option("-q", "--quiet", is_flag=True, help="No progress, no summary."),
     json_option,
 )
@@ -158,12 +179,14 @@ _INPUT_OPTIONS = (
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:
     """SOURCE and the options of `Input`, handed to the command as its argument `corpus`."""
-    return _together(Input, "corpus", _INPUT_OPTIONS, command)
+    return together(Input, "corpus", _INPUT_OPTIONS, command)
 
 
-def _together(
+def together(
     kind: type[Any], name: str, options: tuple[Callable[..., Any], ...], command: Callable[..., None]
 ) -> Callable[..., None]:
+    """Several options, handed to the command as one argument `name`, a dataclass whose fields are called like them."""
+
     @functools.wraps(command)
     def with_options(**given: Any) -> None:
         made = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
@@ -177,7 +200,7 @@ def _together(
 def work_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of `Work`, handed to the command as its argument `work`."""
 
-    return _together(Work, "work", _WORK_OPTIONS, command)
+    return together(Work, "work", _WORK_OPTIONS, command)
 
 
 def new_file(path: str, force: bool) -> None:

@@ -7,7 +7,7 @@ import shutil
 
 import click
 
-from dask_bpe.cli.options import Input, input_options, json_option, new_file, size
+from dask_bpe.cli.options import Input, input_options, json_option, new_file, progress_option, size
 
 
 @click.command("plan")
@@ -40,6 +40,7 @@ from dask_bpe.cli.options import Input, input_options, json_option, new_file, si
 )
 @click.option("--plot", metavar="FILE", help="Draw the time over the number of workers (.svg, .png, .pdf).")
 @click.option("--force", is_flag=True, help="Replace a plot that exists.")
+@progress_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @json_option
 def command(
@@ -59,6 +60,7 @@ def command(
     network: float,
     plot: str | None,
     force: bool,
+    progress: str,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -84,7 +86,7 @@ def command(
         check_plot(plot)
     source = corpus.paths()
     model = dask_bpe.Tokenizer.load(tokenizer) if tokenizer else None
-    with terminal_progress(quiet) as progress:
+    with terminal_progress("none" if quiet else progress) as view:
         plan = dask_bpe.plan_corpus(
             source,
             workers=workers,
@@ -101,7 +103,7 @@ def command(
             memory_per_worker=memory_per_worker,
             storage=None if storage is None else storage * 1e6,
             network=network * 1e6,
-            progress=progress,
+            progress=view,
         )
     if plot is not None:
         draw(plan, plot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dask_bpe.cli import summary
-from dask_bpe.cli.options import json_option
+from dask_bpe.cli.options import json_option, progress_option
 
 # The names of `dask_bpe.io.layouts.LAYOUTS`, which --help need not import.
 LAYOUTS = ("bin", "parquet", "nanogpt", "llmc", "megatron", "dolma", "datatrove", "mds", "litdata")
@@ -30,6 +30,7 @@ LAYOUTS = ("bin", "parquet", "nanogpt", "llmc", "megatron", "dolma", "datatrove"
 )
 @click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Documents in an order drawn by the seed.")
 @click.option("--force", is_flag=True, help="Replace what reshape wrote to the folder before.")
+@progress_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
 @json_option
 def command(
@@ -41,6 +42,7 @@ def command(
     val_tokens: int | None,
     shuffle: int | None,
     force: bool,
+    progress: str,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -67,7 +69,7 @@ def command(
     import dask_bpe
     from dask_bpe.monitor import terminal_progress
 
-    with terminal_progress(quiet) as progress:
+    with terminal_progress("none" if quiet else progress) as view:
         report = dask_bpe.reshape(
             source,
             out,
@@ -77,7 +79,7 @@ def command(
             val_tokens=val_tokens,
             shuffle=shuffle,
             overwrite=force,
-            progress=progress,
+            progress=view,
         )
     if not quiet:
         summary.show(summary.of_reshaping(report), as_json)

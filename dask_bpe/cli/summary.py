@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dask_bpe.pages.cells import literal
+
 if TYPE_CHECKING:
     from dask_bpe import EncodeReport, ReshapeReport, Tokenizer, VerifyReport
     from dask_bpe.io.layouts.record import LayoutRecord
@@ -56,6 +58,10 @@ def of_training(tokenizer: Tokenizer, out: str, measured: Mapping[str, float]) -
         ),
         ("merges", f"{report.n_merges:,} (stopped: {report.stop})"),
     ]
+    if report.n_given:
+        rows.append(("given", f"the first {report.n_given:,} merges: the tokenizer extended, or characters"))
+    if report.weights:
+        rows.append(("weights", ", ".join(f"{name} {float(weight):g}" for name, weight in report.weights.items())))
     if report.n_dropped:
         rows.insert(2, ("dropped", f"{report.n_dropped:,}, {report.n_dropped_distinct:,} of them distinct"))
         rows.append(("proved", f"the first {report.n_proved:,} merges are the same without anything dropped"))
@@ -65,7 +71,7 @@ def of_training(tokenizer: Tokenizer, out: str, measured: Mapping[str, float]) -
     longest = report.longest_token
     rows += [
         ("peak memory", f"{report.peak_memory / 1e6:,.0f} MB"),
-        ("longest token", f"{_shown(longest)} ({len(longest)} bytes)"),
+        ("longest token", f"{literal(longest)} ({len(longest)} bytes)"),
     ]
     facts = {
         "vocabulary": out,
@@ -79,6 +85,9 @@ def of_training(tokenizer: Tokenizer, out: str, measured: Mapping[str, float]) -
         "dropped_pretokens": report.n_dropped,
         "dropped_distinct_pretokens": report.n_dropped_distinct,
         "merges": report.n_merges,
+        "given_merges": report.n_given,
+        "weights": {name: str(weight) for name, weight in report.weights.items()},
+        "weight_unit": report.unit,
         "proved_merges": report.n_proved,
         "stop": report.stop,
         "seconds": seconds,
@@ -215,7 +224,7 @@ def of_tokenizer(tokenizer: Tokenizer, path: str, longest: int = 5) -> Summary:
         ("ties", vocabulary.ties),
         ("id type", str(vocabulary.dtype)),
         ("fingerprint", vocabulary.fingerprint()),
-        ("longest tokens", ", ".join(f"{_shown(token)} ({len(token)} bytes)" for token, _ in top)),
+        ("longest tokens", ", ".join(f"{literal(token)} ({len(token)} bytes)" for token, _ in top)),
     ]
     facts = {
         "vocabulary": path,
@@ -290,12 +299,3 @@ def _share(spent: float, total: float) -> str:
 
 def _speed(n_bytes: int, seconds: float | None) -> str:
     return f"{n_bytes / 1e6 / seconds:,.1f} MB/s" if seconds else "no time measured"
-
-
-def _shown(token: bytes, limit: int = 40) -> str:
-    """The token as a Python string literal, or as one of bytes when it is not text, cut at `limit`."""
-    try:
-        text = repr(token.decode())
-    except UnicodeDecodeError:
-        text = repr(token)
-    return text if len(text) <= limit else f"{text[:limit]}..."

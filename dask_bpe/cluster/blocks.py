@@ -145,7 +145,7 @@ def _read(block: Block, reading: Reading) -> Iterator[Content | Bad]:
         # The cutter waits for a document start as long as a block is.
         make = partial(
             Cutter, specials=specials, separators=reading.separators, pattern=get_pattern(reading.cut_pattern),
-            patience=reading.patience,
+            patience=reading.patience, others=tuple(map(get_pattern, reading.others)),
         )  # fmt: skip
         for piece in cut_stream(block.path, how.compression_of(block.path), make, reading.patience or _STREAMED):
             if isinstance(piece, Bad):
@@ -166,6 +166,7 @@ def load(block: Block, reading: Reading) -> Content:
         reading.separators,
         get_pattern(reading.cut_pattern),
         reading.patience,
+        tuple(map(get_pattern, reading.others)),
     )
     first, last = cutter.at_or_after(block.start), cutter.at_or_after(block.stop)
     text = read_range(block.path, first.position, last.position)

@@ -46,6 +46,7 @@ class Reading:
     how : the format of the files.
     special_tokens_in_text : what the text of a special token is in formats that hold documents: "text", or "encode",
         the special token.
+    others : further patterns that must allow a cut within a document, where the text is for several vocabularies.
     """
 
     pattern: PatternSpec
@@ -57,6 +58,7 @@ class Reading:
     on_error: OnError = "raise"
     how: InputFormat = field(default_factory=InputFormat)
     special_tokens_in_text: str = "text"
+    others: tuple[PatternSpec, ...] = ()
 
     def __post_init__(self) -> None:
         if self.on_error not in ("raise", "quarantine"):

@@ -74,6 +74,7 @@ class Cutter:
     pattern : the split pattern; None's, which is cut nowhere inside a document, for text that is normalized.
     patience : how many bytes after a position a document start is waited for before a place inside the
         document will do.
+    others : further patterns that must cut for certain wherever this one does, for a text that several encode.
     """
 
     read: Callable[[int, int], Text]
@@ -82,6 +83,7 @@ class Cutter:
     separators: frozenset[int]
     pattern: Pattern
     patience: int
+    others: tuple[Pattern, ...] = ()
 
     def at_or_after(self, position: int) -> Cut:
         """The cut for a nominal block end: the first document start within `patience`, else the first cut."""
@@ -134,8 +136,18 @@ class Cutter:
             lookback *= 4
 
     def _certain_cut(self, position: int) -> int | None:
-        """The first place at `position` or later where the pattern cuts for certain and no special token is near."""
-        tables = _tables(self.pattern)
+        """The first place at `position` or later where all patterns cut for certain and no special token is near."""
+        at: int | None = position
+        found: int | None = None
+        while at != found and at is not None:
+            found = at
+            for pattern in (self.pattern, *self.others):
+                at = None if at is None else self._first_cut(pattern, at)
+        return at
+
+    def _first_cut(self, pattern: Pattern, position: int) -> int | None:
+        """The same for one pattern."""
+        tables = _tables(pattern)
         if tables is None:
             return None
         from dask_bpe.kernels.cut import first_certain_cut

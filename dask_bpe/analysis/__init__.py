@@ -1,0 +1,1 @@
+"""Questions about vocabularies and corpora, answered with figures: no Dask, no files but vocabularies."""

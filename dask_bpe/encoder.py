@@ -145,11 +145,11 @@ class Encoder:
             return _Workspace(Scanner(self._pattern, keep_all=True))
 
 
-def slices(starts: Int64s, ends: Int64s) -> Iterator[tuple[int, int]]:
-    """Ranges of segments, from one to another, of about `SLICE_BYTES` each."""
+def slices(starts: Int64s, ends: Int64s, n_bytes: int = SLICE_BYTES) -> Iterator[tuple[int, int]]:
+    """Ranges of segments, from one to another, of about `n_bytes` each."""
     first = 0
     while first < len(ends):
-        last = int(np.searchsorted(ends, starts[first] + SLICE_BYTES, side="right"))
+        last = int(np.searchsorted(ends, starts[first] + n_bytes, side="right"))
         last = max(last, first + 1)
         yield first, last
         first = last

@@ -27,6 +27,7 @@ from dask_bpe.normalizer import Normalizer
 from dask_bpe.offsets import Encoding, into_text, kept_pieces, tile, to_characters
 from dask_bpe.pretokenize import PatternSpec, Scanner, get_pattern
 from dask_bpe.pretokenize.allowed import Choices, Specials, Texts
+from dask_bpe.shrinking import shrink
 from dask_bpe.streaming import safe_blocks, to_bytes
 from dask_bpe.vocabulary import Vocabulary
 
@@ -221,6 +222,14 @@ class Tokenizer:
         """
         write_minbpe(self._vocabulary, path)
 
+    def shrink(self, vocab_size: int) -> Tokenizer:
+        """The tokenizer of the first `vocab_size` ids: what its last merges made is cut off.
+
+        Ids stay, but for those of special tokens at the end, which then follow the last merge that is left. Raises
+        ParameterError when there are fewer ids, or when bytes and special tokens alone are more.
+        """
+        return type(self)(shrink(self._vocabulary, vocab_size))
+
     @property
     def vocabulary(self) -> Vocabulary:
         """The bytes of every id, the merges, the special tokens."""
@@ -247,6 +256,11 @@ class Tokenizer:
     def __repr__(self) -> str:
         names = list(self._vocabulary.special_tokens)
         return f"Tokenizer(vocab_size={len(self)}, special_tokens={names}, pattern={self.pattern!r})"
+
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_vocabulary
+
+        return of_vocabulary(self._vocabulary)
 
     def __eq__(self, other: object) -> bool:
         return self._vocabulary == other._vocabulary if isinstance(other, Tokenizer) else NotImplemented

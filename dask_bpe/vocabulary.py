@@ -233,6 +233,11 @@ class Vocabulary:
             f"{len(self.special_tokens)} special tokens, pattern {self.pattern!r}>"
         )
 
+    def _repr_html_(self) -> str:
+        from dask_bpe.pages.outputs import of_vocabulary
+
+        return of_vocabulary(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_plot(text: Path, tmp_path: Path, suffix: str) -> None:
 def test_without_matplotlib_a_plot_is_refused_before_any_work(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dask_bpe.cluster.planning.plot.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run(text, "--plot", tmp_path / "plan.png")
     assert result.exit_code == 2
     assert result.stderr == "Error: a plot needs matplotlib: pip install 'dask-bpe[plot]'\n"

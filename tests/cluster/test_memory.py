@@ -16,7 +16,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import dask_bpe
-from dask_bpe.cluster import schedule
+from dask_bpe import machine
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +67,7 @@ def workers() -> Iterator[Client]:
         before = client.run(os.getpid)
         yield client
         assert client.run(os.getpid) == before
-        assert all(peak < LIMIT for peak in client.run(schedule.peak_memory).values())
+        assert all(peak < LIMIT for peak in client.run(machine.peak_memory).values())
         assert not any(client.run(spilled).values())
         assert "paused" not in statuses(client)
 

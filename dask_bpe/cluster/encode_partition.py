@@ -148,6 +148,7 @@ def write_part(
     bad: list[Bad] = []
 
     def open_next(number: int, origins: Origins, continues: bool) -> ShardWriter:
+        """The writer of shard `number` of the partition."""
         return open_writer(
             encoding.format,
             encoding.folder.path,

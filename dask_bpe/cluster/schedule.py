@@ -133,7 +133,7 @@ def _check_workers(client: Client) -> None:
     expected, family = __version__, own_worker.family()
 
     def version() -> str | None:
-        # Travels by value: a worker without the package can say so.
+        """That of the package there; None without it. Travels by value: a worker without the package can say so."""
         try:
             import dask_bpe
         except ImportError:

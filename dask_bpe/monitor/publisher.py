@@ -113,6 +113,7 @@ def _exchange_with(client: Client, job: JobState) -> Exchange:
     job.show_at(page_link(client) or "")
 
     def exchange(snapshot: Snapshot, stages: dict[str, str]) -> News:
+        """See `JobPlugin.exchange`, which does it."""
         handler = getattr(client.scheduler, HANDLER)
         return cast("News", client.sync(handler, snapshot=snapshot, stages=stages, callback_timeout=_SECONDS_TO_ANSWER))
 
@@ -124,6 +125,7 @@ def _by_polling(client: Client) -> Exchange:
     totals = WorkerTotals()
 
     def exchange(snapshot: Snapshot, stages: dict[str, str]) -> News:
+        """What `JobPlugin.exchange` gives; nobody takes the snapshot."""
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         heard = [
             Heard(

@@ -69,6 +69,7 @@ class _RangeReader:
         self._beyond = _BEYOND
 
     def read(self, n: int) -> bytes:
+        """Up to `n` bytes, fewer at the end of the range; behind it ever larger pieces. Raises InputError."""
         left = self._stop - self._position
         if left <= 0:
             left = self._beyond

@@ -17,7 +17,7 @@ from dask_bpe.counts import PretokenCounts
 from dask_bpe.errors import InputError, ParameterError, VocabularyError
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.training.alphabet import count_characters
-from dask_bpe.vocabulary import read_file
+from dask_bpe.vocabulary.json_file import read_file
 
 FORMAT, VERSION = "dask_bpe.characters", 1
 

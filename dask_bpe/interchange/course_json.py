@@ -14,7 +14,8 @@ from typing import Any
 from dask_bpe.errors import VocabularyError
 from dask_bpe.interchange.expressible import check_no_gaps, check_plain, check_read_back, check_whole_tokens
 from dask_bpe.io.atomic import atomic_write
-from dask_bpe.vocabulary import Vocabulary, read_file
+from dask_bpe.vocabulary import Vocabulary
+from dask_bpe.vocabulary.json_file import read_file
 
 
 def read_pair(

@@ -40,7 +40,7 @@ def recognise(source: str) -> str | None:
         return found[0] if len(found) == 1 else None
     if path.suffix in _BY_SUFFIX:
         return _BY_SUFFIX[path.suffix]
-    from dask_bpe.vocabulary import FORMAT, read_file
+    from dask_bpe.vocabulary.json_file import FORMAT, read_file
 
     try:
         content = json.loads(read_file(source))

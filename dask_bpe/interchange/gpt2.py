@@ -15,7 +15,8 @@ from dask_bpe.errors import VocabularyError
 from dask_bpe.interchange.expressible import check_no_gaps, check_plain, check_read_back, check_whole_tokens, refused
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.pretokenize import get_pattern
-from dask_bpe.vocabulary import Vocabulary, read_file
+from dask_bpe.vocabulary import Vocabulary
+from dask_bpe.vocabulary.json_file import read_file
 
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(0x100) if byte not in _PRINTABLE]

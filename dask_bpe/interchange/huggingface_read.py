@@ -39,7 +39,9 @@ from dask_bpe.interchange.huggingface_pipeline import (
     refused,
 )
 from dask_bpe.interchange.normal_forms import meets
-from dask_bpe.vocabulary import Vocabulary, as_id, read_file
+from dask_bpe.vocabulary import Vocabulary
+from dask_bpe.vocabulary.ids import as_id
+from dask_bpe.vocabulary.json_file import read_file
 
 FILE_NAME = "tokenizer.json"
 _PARTS = (

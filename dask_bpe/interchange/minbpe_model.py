@@ -32,7 +32,9 @@ from dask_bpe.interchange.expressible import (
 from dask_bpe.interchange.tiktoken_ranks import pattern_for
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.pretokenize import get_pattern
-from dask_bpe.vocabulary import Vocabulary, as_id, read_file
+from dask_bpe.vocabulary import Vocabulary
+from dask_bpe.vocabulary.ids import as_id
+from dask_bpe.vocabulary.json_file import read_file
 
 FIRST_LINE = "minbpe v1"
 _NAME = "minbpe"

@@ -19,7 +19,8 @@ from dask_bpe.interchange import dialects
 from dask_bpe.interchange.expressible import check_plain, check_ranks, ordinary_tokens, prefix_of_another, refused
 from dask_bpe.io.atomic import atomic_write
 from dask_bpe.pretokenize import PATTERNS, PatternSpec, get_pattern
-from dask_bpe.vocabulary import Vocabulary, read_file
+from dask_bpe.vocabulary import Vocabulary
+from dask_bpe.vocabulary.json_file import read_file
 
 FORMAT = "dask_bpe.tiktoken"
 _NAME = "tiktoken"

@@ -15,12 +15,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.consistency import shown
 from dask_bpe.counts import PretokenCounts
 from dask_bpe.errors import ParameterError, VocabularyError
 from dask_bpe.pretokenize import PatternSpec, get_pattern
 from dask_bpe.training.numbering import Ids
 from dask_bpe.vocabulary import Vocabulary
+from dask_bpe.vocabulary.consistency import shown
 
 Pair = tuple[int, int]
 

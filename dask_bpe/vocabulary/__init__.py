@@ -1,32 +1,10 @@
-"""What a trained tokenizer knows: the bytes of every id, the merges in rank order, the special tokens.
-
-A vocabulary file is one JSON object, a field a line, ASCII, the same bytes for the same vocabulary:
-
-    format, version   "dask_bpe.vocabulary", 1; 2 if there is a field of the second table
-    sha256            `Vocabulary.fingerprint`, the checksum of all that follows
-    pattern, ties     how text is split; how ties were broken in training
-    special_tokens    {text: id} in the order given
-    tokens            base64 of the bytes of ids 0, 1, 2, ...; "" for an id that no token has
-    merges            [left id, right id, resulting id] in rank order; not there if `ranks` is "tokens"
-
-and before the tokens, where they are not what they are by default (what each means: `Vocabulary`):
-
-    normalizer        [[step, argument, ...], ...]
-    added_rules       {text: [rule, ...]}
-    template          [[id, ...], [id, ...]]
-    whole_tokens      true
-    ranks             "tokens"
-
-A pattern that is a sequence of splits is a list of [regex, behavior, invert].
-"""
+"""`Vocabulary`: the bytes of every id, the merges in rank order, the special tokens."""
 
 from __future__ import annotations
 
-import binascii
 import hashlib
 import json
-import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -35,34 +13,26 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
-from dask_bpe.consistency import (
+from dask_bpe.errors import ParameterError, VocabularyError
+from dask_bpe.io.atomic import atomic_write
+from dask_bpe.normalizer import checked_steps
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
+from dask_bpe.pretokenize.patterns import pattern_to_json
+from dask_bpe.vocabulary import json_file
+from dask_bpe.vocabulary.consistency import (
     Template,
-    check_bytes,
     check_merges,
     check_special_tokens,
     check_tokens,
     checked_divisions,
     checked_template,
-    no_bytes,
-    shown,
 )
-from dask_bpe.errors import ParameterError, VocabularyError
-from dask_bpe.io import paths
-from dask_bpe.io.atomic import atomic_write
-from dask_bpe.normalizer import checked_steps
-from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
-from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
+from dask_bpe.vocabulary.ids import merge_ids, tokens_and_special_ids, tokens_of_ranks
 
-FORMAT = "dask_bpe.vocabulary"
-# A file has the lowest version that says all: plain vocabularies are read by every release.
-PLAIN_VERSION, VERSION = 1, 2
 TIE_RULES = ("bytes", "ids", "huggingface", "first")
 RANKS = ("merges", "tokens")
 
-# A larger id is taken for a mistake: every id below it costs memory, be it a token or not.
-_LARGEST_ID = (1 << 26) - 1
 _NO_MERGES = np.empty((0, 3), np.int32)
 
 
@@ -171,15 +141,8 @@ class Vocabulary:
         Raises VocabularyError for ids that are not contiguous from 0, a byte without an id, a merge whose
         part or product has no id; ParameterError for a special token that is empty or given twice.
         """
-        tokens = _with_gaps(vocab) if gaps else _contiguous(vocab)
-        if isinstance(special_tokens, Mapping):
-            known = {index: token for index, token in enumerate(tokens) if token}
-            known = _with_specials(known, special_tokens)
-            tokens = _with_gaps(known) if gaps else _contiguous(known)
-            specials, lowest = dict(special_tokens), _lowest_ids(tokens, special_tokens.values())
-        else:
-            specials, lowest = _find_specials(tokens, SpecialTokens(special_tokens))
-        return cls(tuple(tokens), _merge_ids(lowest, merges), specials, pattern, ties, **fields)
+        tokens, specials, lowest = tokens_and_special_ids(vocab, special_tokens, gaps)
+        return cls(tuple(tokens), merge_ids(lowest, merges), specials, pattern, ties, **fields)
 
     @classmethod
     def from_ranks(
@@ -199,27 +162,7 @@ class Vocabulary:
         Raises VocabularyError for a rank given twice, a byte without a rank, a special token with the id of
         another token, and what is no bytes or no id.
         """
-        if not isinstance(special_tokens, Mapping):
-            raise ParameterError(
-                f"special_tokens is {str(special_tokens)[:60]}: a mapping of text to id was expected, for ranks leave"
-                " the ids of special tokens open"
-            )
-        tokens: dict[int, bytes] = {}
-        for token, rank in ranks.items():
-            index = as_id(rank, token)
-            if index in tokens:
-                raise VocabularyError(
-                    f"rank {index} is given to {shown(tokens[index])} and to {shown(token)}: each needs its own"
-                )
-            tokens[index] = token
-        for text, special in special_tokens.items():
-            index = as_id(special, text)
-            if index in tokens:
-                raise VocabularyError(
-                    f"special token {text!r} has id {index}, which is the rank of {shown(tokens[index])}: "
-                    "leave one of them out, or give it an id of its own"
-                )
-        spelled = tuple(_with_gaps(_with_specials(tokens, special_tokens)))
+        spelled = tuple(tokens_of_ranks(ranks, special_tokens))
         given: dict[str, Any] = {"whole_tokens": True, "ranks": "tokens"} | fields
         return cls(spelled, _NO_MERGES, dict(special_tokens), pattern, ties, **given)
 
@@ -247,12 +190,12 @@ class Vocabulary:
         return hash(self.fingerprint())
 
     def __dask_tokenize__(self) -> tuple[str, str]:
-        return (FORMAT, self.fingerprint())
+        return (json_file.FORMAT, self.fingerprint())
 
     def __reduce__(self) -> tuple[Any, ...]:
         lengths = np.array([len(token) for token in self.tokens], np.uint32)
         texts = tuple(self.special_tokens.items())
-        extra = self._extra()
+        extra = json_file.extra_fields(self)
         state = (b"".join(self.tokens), lengths, self._stored_merges, texts, self.pattern, self.ties)
         return _unpickle, (*state, extra) if extra else state
 
@@ -260,18 +203,6 @@ class Vocabulary:
     def _stored_merges(self) -> npt.NDArray[np.int32]:
         """The merges that cannot be derived."""
         return self.merges if self.ranks == "merges" else _NO_MERGES
-
-    def _extra(self) -> dict[str, Any]:
-        """The fields that plain vocabularies do without, where they are not the default: as JSON has them."""
-        rules = {text: sorted(self.added_rules[text]) for text in self.special_tokens if text in self.added_rules}
-        extra = {
-            "normalizer": [list(step) for step in self.normalizer],
-            "added_rules": rules,
-            "template": [list(ids) for ids in self.template] if any(self.template) else [],
-            "whole_tokens": self.whole_tokens,
-            "ranks": "" if self.ranks == "merges" else self.ranks,
-        }
-        return {name: value for name, value in extra.items() if value}
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
@@ -323,15 +254,10 @@ class Vocabulary:
         """SHA-256 of the contents in hexadecimal: equal for equal vocabularies, on every machine."""
         return self._fingerprint
 
-    @property
-    def _version(self) -> int:
-        plain = not self._extra() and not isinstance(self.pattern, tuple) and all(self.tokens)
-        return PLAIN_VERSION if plain else VERSION
-
     @cached_property
     def _fingerprint(self) -> str:
         names: list[Any] = [pattern_to_json(self.pattern), self.ties, list(self.special_tokens.items())]
-        if extra := self._extra():
+        if extra := json_file.extra_fields(self):
             names.append(extra)
         merges = self._stored_merges
         digest = hashlib.sha256(json.dumps(names).encode() + b"\n")
@@ -342,29 +268,14 @@ class Vocabulary:
         return digest.hexdigest()
 
     def to_json(self) -> str:
-        """The text of a vocabulary file (see the head of this module)."""
+        """The text of a vocabulary file (see `dask_bpe.vocabulary.json_file`)."""
         return self._json
 
     @cached_property
     def _json(self) -> str:
         # Kept: every job writes it, and the interpreter's lock, held for 0.1 s to make it of 50,000 tokens, is one
         # that the encoding threads wait for too.
-        fields: dict[str, Any] = {
-            "format": FORMAT,
-            "version": self._version,
-            "sha256": self.fingerprint(),
-            "pattern": pattern_to_json(self.pattern),
-            "ties": self.ties,
-            "special_tokens": dict(self.special_tokens),
-            **self._extra(),
-        }
-        lines = [f'"{name}":{json.dumps(value, separators=(",", ":"))}' for name, value in fields.items()]
-        # Not by way of lists: of 50,000 merges they took 0.1 s, most of it collecting garbage.
-        texts = [binascii.b2a_base64(token, newline=False).decode() for token in self.tokens]
-        lines.append(f'"tokens":{orjson.dumps(texts).decode()}')
-        if self.ranks == "merges":
-            lines.append(f'"merges":{orjson.dumps(self.merges, option=orjson.OPT_SERIALIZE_NUMPY).decode()}')
-        return "{\n" + ",\n".join(lines) + "\n}\n"
+        return json_file.to_json(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Vocabulary:
@@ -373,37 +284,7 @@ class Vocabulary:
         Raises VocabularyError when it is anything else: not JSON, another format, a newer version, a field
         that is missing or of the wrong kind, contents that do not match the checksum.
         """
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise VocabularyError(f"not a vocabulary: not JSON ({error}); was it cut short?") from None
-        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-            raise VocabularyError(f'not a vocabulary: "format" is not "{FORMAT}"')
-        if fields.get("version") not in (PLAIN_VERSION, VERSION):
-            raise VocabularyError(
-                f"vocabulary of version {fields.get('version')!r}, and this dask_bpe reads {PLAIN_VERSION} "
-                f"to {VERSION}: a newer release may read it"
-            )
-        vocabulary = cls._from_fields(fields)
-        if vocabulary.fingerprint() != fields.get("sha256") or vocabulary._version != fields["version"]:
-            raise VocabularyError(
-                "damaged vocabulary: its contents do not match its checksum; it was changed or cut after it was written"
-            )
-        return vocabulary
-
-    @classmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> Vocabulary:
-        try:
-            pattern = _pattern_from_json(fields["pattern"])
-            ties, specials = fields["ties"], dict(fields["special_tokens"])
-            extra = {name: fields[name] for name in _EXTRA if name in fields}
-            tokens = tuple(binascii.a2b_base64(token, strict_mode=True) for token in fields["tokens"])
-            merges = _NO_MERGES if extra.get("ranks") == "tokens" else np.array(fields["merges"], np.int32)
-            return cls(tokens, merges, specials, pattern, ties, **extra)
-        except KeyError as error:
-            raise VocabularyError(f"damaged vocabulary: field {error} is missing") from None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise VocabularyError(f"damaged vocabulary: {error}") from None
+        return json_file.from_json(text, cls)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write `to_json` to `path`; the file appears whole or not at all."""
@@ -414,18 +295,9 @@ class Vocabulary:
     def load(cls, path: str | PathLike[str]) -> Vocabulary:
         """Read what `save` wrote. Raises VocabularyError, naming the file, if that is not what it holds."""
         try:
-            return cls.from_json(read_file(path))
+            return cls.from_json(json_file.read_file(path))
         except VocabularyError as error:
             raise VocabularyError(f"{path}: {error}") from None
-
-
-def read_file(path: str | PathLike[str]) -> bytes:
-    """The bytes of a file that belongs to a vocabulary; VocabularyError if they cannot be read."""
-    try:
-        with paths.open_to_read(paths.normalise(path)) as file:
-            return bytes(file.read())
-    except OSError as error:
-        raise VocabularyError(f"cannot read the file: {paths.one_line(error)}") from None
 
 
 def _unpickle(
@@ -446,107 +318,3 @@ def _unpickle(
 def _canonical(pattern: PatternSpec) -> PatternSpec:
     """A pattern as it is kept: a sequence of splits as its pattern records it, a name or an expression as given."""
     return pattern if pattern is None or isinstance(pattern, str) else get_pattern(pattern).spec
-
-
-def _pattern_from_json(value: Any) -> PatternSpec:
-    if not (value is None or isinstance(value, str | list)):
-        raise TypeError(f"pattern is {value!r}")
-    return pattern_from_json(value) if isinstance(value, list) else value
-
-
-def as_id(value: object, whose: object) -> int:
-    """`value` as an id; VocabularyError, naming the token or the text of the special token, if it is none."""
-    if type(value) is int and 0 <= value <= _LARGEST_ID:
-        return value
-    try:
-        index = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        index = -1
-    if not 0 <= index <= _LARGEST_ID:
-        name = f"special token {whose!r}" if isinstance(whose, str) else repr(whose)[:60]
-        raise VocabularyError(f"{name} has id {value!r}: a whole number from 0 to {_LARGEST_ID} was expected")
-    return index
-
-
-def _with_gaps(vocab: Mapping[int, bytes]) -> list[bytes]:
-    """The bytes of ids 0, 1, 2, ... up to the largest, b"" for those that are not in `vocab`."""
-    tokens = [b""] * (max((as_id(index, token) for index, token in vocab.items()), default=-1) + 1)
-    for index, token in vocab.items():
-        if not isinstance(token, bytes) or not token:
-            raise no_bytes(index, token)
-        tokens[index] = token
-    return tokens
-
-
-def _with_specials(tokens: Mapping[int, bytes], special_tokens: Mapping[str, int]) -> dict[int, bytes]:
-    """The tokens, and the special tokens at their ids where nothing is."""
-    checked = SpecialTokens(tuple(special_tokens))
-    found = dict(tokens)
-    for text, token in zip(checked.tokens, checked.encoded, strict=True):
-        index = as_id(special_tokens[text], text)
-        found.setdefault(index, token)
-    return found
-
-
-def _find_specials(tokens: list[bytes], checked: SpecialTokens) -> tuple[dict[str, int], dict[bytes, int]]:
-    """Ids of special tokens, new ones appended to `tokens`; and the lowest ids of bytes, special ones last."""
-    lowest = dict(zip(reversed(tokens), reversed(range(len(tokens))), strict=True))
-    highest = dict(zip(tokens, range(len(tokens)), strict=True))
-    specials: dict[str, int] = {}
-    for text, token in zip(checked.tokens, checked.encoded, strict=True):
-        if token not in lowest:
-            lowest[token] = highest[token] = len(tokens)
-            tokens.append(token)
-        special = lowest[token]
-        if special < highest[token]:
-            another = tokens.index(token, special + 1)
-            if len(token) == 1:
-                special = another
-            else:
-                lowest[token] = another
-        specials[text] = special
-    return specials, lowest
-
-
-def _lowest_ids(tokens: Sequence[bytes], special_ids: Iterable[int]) -> dict[bytes, int]:
-    """The lowest id of bytes, that of a special token only if there is no other."""
-    reserved = set(special_ids)
-    lowest = {tokens[index]: index for index in sorted(reserved, reverse=True)}
-    lowest.update((tokens[index], index) for index in reversed(range(len(tokens))) if index not in reserved)
-    return lowest
-
-
-def _contiguous(vocab: Mapping[int, bytes]) -> list[bytes]:
-    ids = range(len(vocab))
-    missing = next((index for index in ids if index not in vocab), None)
-    if missing is not None:
-        stranger = next(key for key in vocab if key not in ids)
-        raise VocabularyError(
-            f"id {missing} is missing while there is {stranger!r}; "
-            f"the {len(vocab)} ids must be the integers 0 to {len(vocab) - 1}"
-        )
-    tokens = [vocab[index] for index in ids]
-    check_bytes(tokens)
-    return tokens
-
-
-def _merge_ids(lowest: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> npt.NDArray[np.int32]:
-    try:
-        lefts = [lowest[left] for left, _ in merges]
-        rights = [lowest[right] for _, right in merges]
-        products = [lowest[left + right] for left, right in merges]
-    except KeyError:
-        rank, (left, right) = next(
-            (rank, pair)
-            for rank, pair in enumerate(merges)
-            if not (pair[0] in lowest and pair[1] in lowest and pair[0] + pair[1] in lowest)
-        )
-        unknown = next(token for token in (left, right, left + right) if token not in lowest)
-        raise VocabularyError(
-            f"merge {rank} joins {shown(left)} and {shown(right)}, and no id spells {shown(unknown)}"
-        ) from None
-    return np.array([lefts, rights, products], np.int32).T
-
-
-# In the order in which they stand in a file.
-_EXTRA = ("normalizer", "added_rules", "template", "whole_tokens", "ranks")

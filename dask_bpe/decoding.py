@@ -6,6 +6,7 @@ import codecs
 import operator
 from array import array
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -87,6 +88,29 @@ class TokenTable:
         data, ends = self._gathered(ids, bounds)
         return [data[start:end].decode("utf-8", "replace") for start, end in pairwise([0, *ends.tolist()])]
 
+    def decode_batch(self, batch: Iterable[Iterable[int] | Ids] | tuple[Ids, Ids]) -> list[str]:
+        """The texts of several lists of ids, or of the ids and offsets that `Tokenizer.decode_batch` takes.
+
+        Raises ParameterError as `decode`, naming the text, and for offsets that do not fit.
+        """
+        if isinstance(batch, tuple) and len(batch) == 2 and all(isinstance(part, np.ndarray) for part in batch):
+            ids, offsets = np.asarray(batch[0]), np.asarray(batch[1])
+            _check_ragged(ids, offsets)
+            return self.decode_texts(ids, offsets.astype(np.int64))
+        if not isinstance(batch, Iterable):
+            raise ParameterError(f"batch is {batch!r}: the ids of several texts were expected")
+        rows = list(batch)
+        with suppress(ParameterError):  # which is said again below, with the number of the text
+            if flat := _flattened(rows):
+                return self.decode_texts(*flat)
+        texts = []
+        for number, row in enumerate(rows):
+            try:
+                texts.append(self.decode(row).decode("utf-8", "replace"))
+            except ParameterError as error:
+                raise ParameterError(f"text {number}: {error}") from None
+        return texts
+
     def _gathered(self, ids: Ids, bounds: Int64s) -> tuple[bytes, Int64s]:
         """The bytes of all ids, and where in them those of ``ids[bounds[k]:bounds[k + 1]]`` end."""
         lengths, slots, values = self._flat
@@ -126,7 +150,22 @@ class TokenTable:
         )
 
 
-def flattened(texts: Iterable[Any]) -> tuple[Ids, Int64s] | None:
+def _check_ragged(ids: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> None:
+    """Raise ParameterError unless `offsets` cut all of `ids` into texts."""
+    if (
+        ids.ndim != 1
+        or offsets.ndim != 1
+        or offsets.dtype.kind not in "iu"
+        or not len(offsets)
+        or (offsets[0], offsets[-1]) != (0, len(ids))
+        or (offsets[1:] < offsets[:-1]).any()
+    ):
+        raise ParameterError(f"offsets do not go from 0 to {ids.size}, the number of ids, without going back")
+    if ids.size and ids.dtype.kind not in "iu":
+        raise ParameterError(f"token ids must be integers in one dimension, not {ids.dtype} {ids.shape}")
+
+
+def _flattened(texts: Iterable[Any]) -> tuple[Ids, Int64s] | None:
     """The ids of several lists in one array, and where those of each begin; None if they are not all lists of uint32.
 
     An array of the standard library takes a list of int four times as fast as numpy does.

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dask_bpe.errors import ParameterError
+from dask_bpe.normalizer import Normalizer
 from dask_bpe.pretokenize import Scanner
 
 Int64s = npt.NDArray[np.int64]
@@ -29,6 +31,16 @@ class Encoding(NamedTuple):
     ids: list[int]
     byte_offsets: Int64s
     char_offsets: Int64s
+
+
+def refuse_changed(data: bytes, segments: Int64s, normalizer: Normalizer) -> None:
+    """Raise ParameterError if the normalizer changes a segment of a text. segments : int64[2, n]."""
+    for start, end in segments.T.tolist():
+        if normalizer(data[start:end]) != data[start:end]:
+            raise ParameterError(
+                f"the normalizer of this vocabulary changes the text in bytes {start} to {end}, so that its tokens"
+                " have no place in it: encode() gives the ids without places"
+            )
 
 
 def tile(lengths: Int64s) -> Int64s:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
-import threading
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import chain, pairwise
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.decoding import IncrementalDecoder, TokenTable, flattened
+from dask_bpe.decoding import IncrementalDecoder, TokenTable
 from dask_bpe.errors import ParameterError
 from dask_bpe.interchange.course_json import read_pair, write_pair
 from dask_bpe.interchange.gpt2 import read_gpt2, write_gpt2
@@ -23,33 +19,21 @@ from dask_bpe.interchange.huggingface_read import read_huggingface
 from dask_bpe.interchange.huggingface_write import write_huggingface
 from dask_bpe.interchange.minbpe_model import read_minbpe, write_minbpe
 from dask_bpe.interchange.tiktoken_ranks import read_tiktoken, write_tiktoken
-from dask_bpe.normalizer import Normalizer
-from dask_bpe.offsets import Encoding, into_text, kept_pieces, tile, to_characters
-from dask_bpe.pretokenize import PatternSpec, Scanner, get_pattern
-from dask_bpe.pretokenize.allowed import Choices, Specials, Texts
+from dask_bpe.offsets import Encoding
+from dask_bpe.pretokenize import PatternSpec, get_pattern
+from dask_bpe.pretokenize.allowed import Texts
 from dask_bpe.shrinking import shrink
 from dask_bpe.streaming import safe_blocks, to_bytes
+from dask_bpe.text_encoder import TextEncoder
+from dask_bpe.unpickling import pack, restore
 from dask_bpe.vocabulary import Vocabulary
+from dask_bpe.vocabulary.ids import lowest_ids
 
 if TYPE_CHECKING:
     from dask_bpe.cluster.train import TrainingReport
     from dask_bpe.encoder import Encoder
 
-# Texts of a batch meet the kernels together, up to about this many bytes at a time.
-BATCH_BYTES = 1 << 24
-
-_T = TypeVar("_T")
 _to_list: Callable[[npt.NDArray[np.uint32]], list[int]] = np.ndarray.tolist
-# Texts of more bytes or characters become ids in an array of the type asked for without a copy.
-_LONG = 1 << 22
-
-_NO_IDS = np.empty(0, np.uint32)
-_NOTHING = 0xFFFFFFFF  # as `encoder.NOTHING`, which is not imported before there is something to encode
-
-# Tokenizers that came to this process in pickles, the one that was used last at the end.
-_RESTORED: dict[tuple[type[Tokenizer], str], Tokenizer] = {}
-_MOST_RESTORED = 8
-_RESTORING = threading.Lock()
 
 
 class Tokenizer:
@@ -114,9 +98,7 @@ class Tokenizer:
         else:
             self._vocabulary = Vocabulary.from_tokens(vocab, merges, special_tokens or (), pattern=pattern, ties=ties)
         get_pattern(self._vocabulary.pattern)  # refuse one that is not known here and not at the first text
-        specials, rules = self._vocabulary.special_tokens, self._vocabulary.added_rules
-        self._specials = Specials(specials, rules)
-        self._choices = Choices(specials, rules)
+        self._texts = TextEncoder(self._vocabulary)
 
     @classmethod
     def from_files(
@@ -272,20 +254,16 @@ class Tokenizer:
         return (type(self).__name__, self._vocabulary.fingerprint())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self._vocabulary.fingerprint(), self._packed)
+        return restore, (type(self), self._vocabulary.fingerprint(), self._packed)
 
     @cached_property
     def _packed(self) -> bytes:
-        """The vocabulary in few bytes, which a process that has it need not look into."""
-        return zlib.compress(pickle.dumps(self._vocabulary, pickle.HIGHEST_PROTOCOL), 1)
+        return pack(self._vocabulary)
 
     @cached_property
     def encoder(self) -> Encoder:
         """What turns segments of text into ids; made when it is first needed."""
-        # Imported here: a training need not wait until the encoder's kernels are compiled.
-        from dask_bpe.encoder import Encoder
-
-        return Encoder.of(self._vocabulary)
+        return self._texts.encoder
 
     @cached_property
     def _table(self) -> TokenTable:
@@ -317,7 +295,7 @@ class Tokenizer:
         ParameterError
             There is a disallowed special token; the message names it and its place.
         """
-        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, _to_list)
+        return self._texts.encode(text, allowed_special, disallowed_special, add_special_tokens, _to_list)
 
     def encode_ordinary(self, text: str | bytes) -> list[int]:
         """The ids of `text`, in which nothing is a special token."""
@@ -338,16 +316,7 @@ class Tokenizer:
         Raises ParameterError if an id of this vocabulary might not fit `dtype`.
         """
         wanted = self._vocabulary.checked_dtype(dtype)
-        if len(text) > _LONG and not add_special_tokens:
-            data = to_bytes(text)
-            specials = self._chosen((data,), allowed_special, disallowed_special)
-            starts, ends, after, _ = _segments(data, [0], [len(data)], specials)
-            return self.encoder.encode_array(np.frombuffer(data, np.uint8), starts, ends, after, wanted)
-
-        def take(ids: npt.NDArray[np.uint32]) -> npt.NDArray[Any]:
-            return ids.astype(wanted)  # a copy even when the type is right
-
-        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, take)
+        return self._texts.encode_array(text, allowed_special, disallowed_special, add_special_tokens, wanted)
 
     def encode_with_offsets(
         self, text: str | bytes, *, allowed_special: Texts = None, disallowed_special: Texts = None
@@ -363,23 +332,7 @@ class Tokenizer:
             There is a disallowed special token; or the vocabulary's normalizer changes this text, whose tokens
             then have no place in it.
         """
-        data = to_bytes(text)
-        specials = self._chosen([data], allowed_special, disallowed_special)
-        array = np.frombuffer(data, np.uint8)
-        starts, ends, special = specials.find(array, 0, len(data)) if specials.may_be_in(data) else ([], [], [])
-        segments = np.array(([0, *ends], [*starts, len(data)]), np.int64)
-        self._refuse_normalized(data, segments)
-        ids, bounds = self.encoder.encode_segments(
-            array, segments[0], segments[1], np.array([*special, _NOTHING], np.uint32)
-        )
-        others = np.array((starts, ends), np.int64)
-        lengths = self._table.lengths[ids].astype(np.int64)
-        lengths[bounds[1:-1] - 1] = others[1] - others[0]
-        offsets = tile(lengths)
-        if lengths.sum() < len(data):
-            scanner = Scanner(get_pattern(self._vocabulary.pattern), keep_all=True)
-            offsets = into_text(offsets, kept_pieces(scanner, array, segments, others))
-        return Encoding(ids.tolist(), offsets, to_characters(text, offsets))
+        return self._texts.encode_with_offsets(text, allowed_special, disallowed_special, self._table.lengths)
 
     def encode_batch(
         self,
@@ -391,7 +344,7 @@ class Tokenizer:
     ) -> list[list[int]]:
         """The `encode` of every text, quicker than one by one."""
         results: list[list[int]] = []
-        for ids, bounds in self._encode_groups(texts, allowed_special, disallowed_special, add_special_tokens):
+        for ids, bounds in self._texts.encode_batch(texts, allowed_special, disallowed_special, add_special_tokens):
             flat, at = ids.tolist(), bounds.tolist()
             results += [flat[start:end] for start, end in pairwise(at)]
         return results
@@ -415,7 +368,7 @@ class Tokenizer:
         """
         wanted = self._vocabulary.checked_dtype(dtype)
         parts, counts = [np.empty(0, wanted)], [np.zeros(1, np.int64)]
-        for ids, bounds in self._encode_groups(texts, allowed_special, disallowed_special, add_special_tokens):
+        for ids, bounds in self._texts.encode_batch(texts, allowed_special, disallowed_special, add_special_tokens):
             parts.append(ids.astype(wanted))
             counts.append(np.diff(bounds))
         return np.concatenate(parts), np.cumsum(np.concatenate(counts))
@@ -428,7 +381,7 @@ class Tokenizer:
         is where the special tokens look at the text around them. An open file will do as `chunks`.
         """
         pattern = get_pattern(self._vocabulary.cut_pattern)
-        return chain.from_iterable(map(self.encode, safe_blocks(chunks, pattern, self._specials.tokens)))
+        return chain.from_iterable(map(self.encode, safe_blocks(chunks, pattern, self._texts.specials.tokens)))
 
     def count_tokens(
         self,
@@ -439,7 +392,7 @@ class Tokenizer:
         add_special_tokens: bool = False,
     ) -> int:
         """How many ids `encode` gives."""
-        return self._encoded(text, allowed_special, disallowed_special, add_special_tokens, len)
+        return self._texts.encode(text, allowed_special, disallowed_special, add_special_tokens, len)
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes of an id. Raises ParameterError if no token has it."""
@@ -488,22 +441,7 @@ class Tokenizer:
 
         Raises ParameterError as `decode` does, and for offsets that are not ascending from 0 to the number of ids.
         """
-        if isinstance(batch, tuple) and len(batch) == 2 and all(isinstance(part, np.ndarray) for part in batch):
-            ids, offsets = batch
-            return self._decode_ragged(np.asarray(ids), np.asarray(offsets), skip_special_tokens)
-        if not isinstance(batch, Iterable):
-            raise ParameterError(f"batch is {batch!r}: the ids of several texts were expected")
-        rows = list(batch)
-        with suppress(ParameterError):  # which is said again below, with the number of the text
-            if flat := flattened(rows):
-                return self._table_for(skip_special_tokens).decode_texts(*flat)
-        texts = []
-        for number, ids in enumerate(rows):
-            try:
-                texts.append(self.decode(ids, skip_special_tokens=skip_special_tokens))
-            except ParameterError as error:
-                raise ParameterError(f"text {number}: {error}") from None
-        return texts
+        return self._table_for(skip_special_tokens).decode_batch(batch)
 
     def decoder(self) -> IncrementalDecoder:
         """A decoder for ids that arrive bit by bit, which holds back an unfinished character."""
@@ -512,9 +450,9 @@ class Tokenizer:
     @cached_property
     def _id_of_bytes(self) -> dict[bytes, int]:
         """The lowest id of bytes, that of a special token only if there is no other."""
-        tokens, special = self._vocabulary.tokens, set(self._vocabulary.special_tokens.values())
-        order = sorted(range(len(tokens)), key=lambda index: (index in special, index), reverse=True)
-        return {tokens[index]: index for index in order if tokens[index]}
+        lowest = lowest_ids(self._vocabulary.tokens, self._vocabulary.special_tokens.values())
+        lowest.pop(b"", None)  # of ids that no token has
+        return lowest
 
     def _table_for(self, skip_special_tokens: bool) -> TokenTable:
         return self._table_without_special if skip_special_tokens else self._table
@@ -526,146 +464,3 @@ class Tokenizer:
         specials = self._vocabulary.special_tokens.items()
         skipped = {index for text, index in specials if "ordinary" not in rules.get(text, ())}
         return TokenTable(self._vocabulary.tokens, skipped) if skipped else self._table
-
-    def _decode_ragged(self, ids: npt.NDArray[Any], offsets: npt.NDArray[Any], skip: bool) -> list[str]:
-        if (
-            ids.ndim != 1
-            or offsets.ndim != 1
-            or offsets.dtype.kind not in "iu"
-            or not len(offsets)
-            or (offsets[0], offsets[-1]) != (0, len(ids))
-            or (offsets[1:] < offsets[:-1]).any()
-        ):
-            raise ParameterError(f"offsets do not go from 0 to {ids.size}, the number of ids, without going back")
-        if ids.size and ids.dtype.kind not in "iu":
-            raise ParameterError(f"token ids must be integers in one dimension, not {ids.dtype} {ids.shape}")
-        return self._table_for(skip).decode_texts(ids, offsets.astype(np.int64))
-
-    def _chosen(self, texts: Sequence[bytes], allowed: Texts, disallowed: Texts) -> Specials:
-        """The special tokens that become ids. Raises ParameterError where a text holds a disallowed one."""
-        if allowed is None and disallowed is None:
-            return self._specials
-        choice = self._choices.choice(allowed, disallowed)
-        for data in texts:
-            choice.refuse(data)
-        return choice.allowed
-
-    def _encoded(
-        self,
-        text: str | bytes,
-        allowed: Texts,
-        disallowed: Texts,
-        framed: bool,
-        take: Callable[[npt.NDArray[np.uint32]], _T],
-    ) -> _T:
-        """What `take`, which must copy, makes of the ids of a text."""
-        data = to_bytes(text)
-        plain = allowed is None and disallowed is None
-        specials = self._specials if plain else self._chosen((data,), allowed, disallowed)
-        if framed or specials.may_be_in(data):
-            ids, bounds = self._encode_texts(data, [0], [len(data)], specials)
-            return take(self._framed(ids, bounds)[0] if framed else ids)
-        return self.encoder.encode_text(data, take) if data else take(_NO_IDS)
-
-    def _framed(
-        self, ids: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """The ids with those of the template around each text."""
-        before, after = self._vocabulary.template
-        n = len(bounds) - 1
-        places = np.concatenate((np.tile(bounds[:-1], (len(before), 1)), np.tile(bounds[1:], (len(after), 1))))
-        ids = np.insert(ids, places.T.ravel(), np.tile(np.array(before + after, np.uint32), n))
-        return ids, bounds + np.arange(n + 1) * (len(before) + len(after))
-
-    def _encode_groups(
-        self, texts: Iterable[str | bytes], allowed: Texts, disallowed: Texts, framed: bool
-    ) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
-        """Ids and bounds of the texts, some megabytes at a time."""
-        for first, group in _groups(texts):
-            specials = self._specials
-            if allowed is not None or disallowed is not None:
-                choice = self._choices.choice(allowed, disallowed)
-                for number, data in enumerate(group, first):
-                    choice.refuse(data, f"text {number}")
-                specials = choice.allowed
-            ends = np.cumsum([len(data) for data in group], dtype=np.int64).tolist()
-            ids, bounds = self._encode_texts(b"".join(group), [0, *ends[:-1]], ends, specials)
-            yield self._framed(ids, bounds) if framed else (ids, bounds)
-
-    def _encode_texts(
-        self, data: bytes, starts: list[int], ends: list[int], specials: Specials
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Ids of the texts data[starts[i]:ends[i]], and int64[n + 1] where those of each text begin."""
-        segment_starts, segment_ends, after, segments = _segments(data, starts, ends, specials)
-        text = np.frombuffer(data, np.uint8)
-        ids, offsets = self.encoder.encode_segments(text, segment_starts, segment_ends, after)
-        return ids, offsets[segments]
-
-    def _refuse_normalized(self, data: bytes, segments: npt.NDArray[np.int64]) -> None:
-        """Raise ParameterError if the normalizer changes a segment of a text."""
-        if not self._vocabulary.normalizer:
-            return
-        normalizer = Normalizer(self._vocabulary.normalizer)
-        for start, end in segments.T.tolist():
-            if normalizer(data[start:end]) != data[start:end]:
-                raise ParameterError(
-                    f"the normalizer of this vocabulary changes the text in bytes {start} to {end}, so that its tokens"
-                    " have no place in it: encode() gives the ids without places"
-                )
-
-
-def _restored(kind: type[Tokenizer], fingerprint: str, packed: bytes) -> Tokenizer:
-    """The tokenizer of a pickle; the one that was made of it before, if it is among the last ones."""
-    with _RESTORING:
-        tokenizer = _RESTORED.pop((kind, fingerprint), None)
-        if tokenizer is None:
-            tokenizer = kind(pickle.loads(zlib.decompress(packed)))
-            if len(_RESTORED) >= _MOST_RESTORED:
-                del _RESTORED[next(iter(_RESTORED))]
-        _RESTORED[kind, fingerprint] = tokenizer
-    return tokenizer
-
-
-def _segments(
-    data: bytes, starts: list[int], ends: list[int], specials: Specials
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """The texts data[starts[i]:ends[i]] cut at special tokens.
-
-    Each special token ends a segment and goes after its ids; the end of a text ends one too. Starts and ends of the
-    segments, what goes after each, and int64[n + 1], the number of segments before each text.
-    """
-    text = np.frombuffer(data, np.uint8)
-    if not specials.may_be_in(data):
-        after = np.full(len(starts), _NOTHING, np.uint32)
-        return np.array(starts, np.int64), np.array(ends, np.int64), after, np.arange(len(starts) + 1)
-    segment_starts, segment_ends, follow, segments = [], [], [], [0]
-    for start, end in zip(starts, ends, strict=True):
-        segment_starts.append(start)
-        if specials.may_be_in(data, start, end):
-            found_starts, found_ends, found = specials.find(text, start, end)
-            segment_starts += found_ends
-            segment_ends += found_starts
-            follow += found
-        segment_ends.append(end)
-        follow.append(_NOTHING)
-        segments.append(len(follow))
-    return (
-        np.array(segment_starts, np.int64),
-        np.array(segment_ends, np.int64),
-        np.array(follow, np.uint32),
-        np.array(segments, np.int64),
-    )
-
-
-def _groups(texts: Iterable[str | bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """The texts as UTF-8, several in a list, with the number of the first of them."""
-    group: list[bytes] = []
-    first = size = 0
-    for text in texts:
-        group.append(to_bytes(text))
-        size += len(group[-1])
-        if size >= BATCH_BYTES:
-            yield first, group
-            first, group, size = first + len(group), [], 0
-    if group:
-        yield first, group

@@ -14,8 +14,7 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dask_bpe import Vocabulary
-from dask_bpe import tokenizer as tokenizer_module
+from dask_bpe import Vocabulary, text_encoder
 from dask_bpe.errors import ParameterError
 from dask_bpe.tokenizer import Tokenizer
 
@@ -111,7 +110,7 @@ class TestChoice:
             TOKENIZER.encode_batch(["a", "", "x<|b|>", "<|b|>"], disallowed_special=["<|b|>"])
 
     def test_texts_of_later_groups_have_their_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(tokenizer_module, "BATCH_BYTES", 4)
+        monkeypatch.setattr(text_encoder, "BATCH_BYTES", 4)
         with pytest.raises(ParameterError, match=r"^text 3 holds"):
             TOKENIZER.encode_batch_to_numpy(["abcd", "ab", "cd", "<|a|>"], disallowed_special="all")
 
@@ -184,7 +183,7 @@ class TestBatchToNumpy:
         assert TOKENIZER.decode_batch((ids, offsets)) == TOKENIZER.decode_batch(expected)
 
     def test_of_several_groups(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(tokenizer_module, "BATCH_BYTES", 20)
+        monkeypatch.setattr(text_encoder, "BATCH_BYTES", 20)
         texts = CORPUS.split(" ") * 3
         ids, offsets = TOKENIZER.encode_batch_to_numpy(texts)
         assert TOKENIZER.decode_batch((ids, offsets)) == texts

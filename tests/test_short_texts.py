@@ -108,7 +108,7 @@ def test_a_long_text_becomes_the_same_array_piece_by_piece(texts: list[str]) -> 
     tokenizer = Tokenizer(tokens, [(b"t", b"h"), (b" ", b"t")], ["<|a|>", "<|b|>"])
     text = "".join(texts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dask_bpe.tokenizer._LONG", 3)
+        patch.setattr("dask_bpe.text_encoder._LONG", 3)
         patch.setattr("dask_bpe.encoder.SLICE_BYTES", 8)
         for dtype in ("uint16", "uint32", "int64"):
             ids = tokenizer.encode_to_numpy(text, dtype=dtype)

@@ -16,7 +16,7 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dask_bpe import tokenizer as tokenizer_module
+from dask_bpe import text_encoder
 from dask_bpe.errors import ParameterError, PatternError, VocabularyError
 from dask_bpe.tokenizer import Tokenizer
 
@@ -214,7 +214,7 @@ class TestEncode:
         assert tokenizer.encode_batch(["<", "a>", "<a>", ""]) == [[60], [97, 62], [256], []]
 
     def test_batch_of_several_groups(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(tokenizer_module, "BATCH_BYTES", 20)
+        monkeypatch.setattr(text_encoder, "BATCH_BYTES", 20)
         texts = CORPUS.split(" ") * 3
         assert PLAIN.encode_batch(texts) == [PLAIN.encode(text) for text in texts]
 

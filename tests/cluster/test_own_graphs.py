@@ -14,7 +14,7 @@ import pytest
 from distributed import Client
 
 from dask_bpe import Tokenizer
-from dask_bpe.tokenizer import _MOST_RESTORED
+from dask_bpe.unpickling import _MOST_RESTORED
 
 TEXTS = [f"text number {number} of many" for number in range(20)]
 Met = tuple[int, int, int, list[int]]

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dask_bpe import Tokenizer
-from dask_bpe import encoder as encoder_module
-from dask_bpe.encoder import SHORT, Encoder
+from dask_bpe.encoder import SHORT, Encoder, arrays
 from dask_bpe.errors import InputError
 from dask_bpe.vocabulary import Vocabulary
 
@@ -66,8 +65,8 @@ def mixed(lengths: list[int]) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_room_runs_out(pattern: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_module, "_FIRST", 1 << 10)
-    monkeypatch.setattr(encoder_module, "_MOST", 1 << 20)
+    monkeypatch.setattr(arrays, "_FIRST", 1 << 10)
+    monkeypatch.setattr(arrays, "_MOST", 1 << 20)
     texts = list(mixed([1, 200, 5000, SHORT - 1, SHORT, SHORT + 1, 3, 60_000, 64, 7000, SHORT]))
     encoder = Encoder(VOCABULARIES[pattern])
     for text in texts + texts[::-1]:

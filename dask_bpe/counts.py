@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from dask_bpe.count_table import CountTable
 from dask_bpe.errors import ParameterError, VocabularyError, whole_number
 from dask_bpe.io import columns
-from dask_bpe.kernels import count as kernels
 from dask_bpe.kernels import deal as dealing
-from dask_bpe.kernels import front, lanes, memory, sort, table
-from dask_bpe.pretokenize import PatternSpec, Scanner, SpecialTokens, get_pattern
+from dask_bpe.kernels import sort
+from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.pretokenize.patterns import pattern_from_json, pattern_to_json
 from dask_bpe.pruning import Dropped
 from dask_bpe.ragged import Ragged
@@ -27,9 +27,6 @@ FORMAT = "dask_bpe.counts"
 VERSION = 1
 # Of the growth of distinct pre-tokens with the text: Heaps' law, as measured on OpenWebText.
 HEAPS_EXPONENT = 0.62
-
-# Lines of the front table, 64 bytes each: 1 MB.
-_FRONT_LINES = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +93,13 @@ class PretokenCounts:
         return get_pattern(self.pattern), self.special_tokens
 
     def totals(self) -> tuple[int, int, int, int, int]:
-        """Bytes, documents, invalid UTF-8 sequences and unmatched bytes of the text."""
+        """`n_bytes`, `n_documents`, `n_invalid`, `n_unmatched` and `n_quarantined`."""
         return self.n_bytes, self.n_documents, self.n_invalid, self.n_unmatched, self.n_quarantined
+
+    @classmethod
+    def from_table(cls, table: CountTable, **fields: Any) -> PretokenCounts:
+        """The counts of a table; `fields` are those that it does not know."""
+        return cls(*table.in_order(), **fields)
 
     @classmethod
     def from_mapping(
@@ -119,10 +121,11 @@ class PretokenCounts:
             if not string:
                 raise ParameterError("a pre-token is empty: leave it out")
             whole_number(f"the count of {string!r}", number)
-        table_ = CountTable()
+        table = CountTable()
         numbers = np.array([int(number) for number in counts.values()], np.int64)
-        table_.add_strings(Ragged.from_list(strings), numbers, np.arange(len(strings), dtype=np.int64))
-        return table_.freeze(
+        table.add_strings(Ragged.from_list(strings), numbers, np.arange(len(strings), dtype=np.int64))
+        return cls.from_table(
+            table,
             pattern=get_pattern(pattern).spec,
             special_tokens=SpecialTokens(special_tokens).tokens,
             n_bytes=int(sum(len(s) * int(n) for s, n in zip(strings, numbers, strict=True))),
@@ -306,111 +309,6 @@ def is_saved(path: str | PathLike[str]) -> bool:
 def expected_distinct(n_bytes: int) -> int:
     """Distinct pre-tokens of web text by Heaps' law: 3.45 n ** `HEAPS_EXPONENT`."""
     return int(3.45 * n_bytes**HEAPS_EXPONENT)
-
-
-class CountTable:
-    """A table of counts that text is added to; see `kernels.count` for its arrays.
-
-    Parameters
-    ----------
-    expected : how many distinct strings to make room for; it grows when there are more.
-    """
-
-    def __init__(self, expected: int = 1024) -> None:
-        capacity = 1 << max(12, (2 * expected - 1).bit_length())
-        self._table = kernels.Table(
-            front=memory.zeros(front.LINE * _FRONT_LINES),
-            index=memory.zeros(capacity),
-            entries=memory.zeros(table.WIDTH * (capacity // 8 * 5)),
-            values=np.empty(1 << 16, np.uint8),
-            offsets=np.zeros(1 << 12, np.int64),
-            used=np.zeros(3, np.int64),
-        )
-        self._batch = front.Batch.empty()
-        self._cursor, self._cut = np.zeros(1, np.int64), np.zeros(3, np.int64)
-        self.n_unmatched = 0
-
-    def __len__(self) -> int:
-        """Distinct strings so far."""
-        return int(self._table.used[0])
-
-    def add_segments(self, text: npt.NDArray[np.uint8], segments: Int64s, scanner: Scanner, origin: int) -> None:
-        """Cut segments of text and count their pre-tokens. segments : int64[2, n]; `origin` is where in the
-        corpus ``text[0]`` stands. `n_unmatched` grows by the bytes that the pattern leaves unmatched."""
-        unmatched_before = scanner.n_unmatched
-        segments = np.ascontiguousarray(segments)  # a slice of those of a block is not
-        cutting = scanner.begin(segments)
-        if cutting is None:
-            for batch in scanner.scan(text, segments):
-                self._cursor.fill(0)
-                arguments = text, batch.spans, batch.n_spans, origin, self._cursor
-                while kernels.count_batch(*arguments, self._table, self._batch, lanes.IN_USE) == kernels.FULL:
-                    self._make_room(batch.spans[:, : batch.n_spans])
-        else:
-            self._cut.fill(0)
-            self._cursor.fill(0)
-            count = cutting.kernel("count")
-            while state := count(
-                text, segments, cutting.place, *cutting.arguments, cutting.spans, cutting.stops, self._cut,
-                self._cursor, origin, self._table, self._batch, lanes.IN_USE,
-            ):  # fmt: skip
-                if state == kernels.FULL:
-                    self._make_room(cutting.spans[:, : self._cut[0]])
-                else:
-                    cutting = scanner.go_on(state, text, segments, cutting)
-            scanner.end()
-        self.n_unmatched += scanner.n_unmatched - unmatched_before
-
-    def add_strings(self, strings: Ragged, counts: Int64s, first: Int64s) -> None:
-        """Add distinct strings with their counts and first positions."""
-        self._cursor.fill(0)
-        arguments = strings.values, strings.offsets, counts, first, self._cursor
-        while kernels.add_strings(*arguments, self._table, self._batch) == kernels.FULL:
-            start = int(self._cursor[0])
-            bounds = strings.offsets[start : start + front.BATCH + 1]
-            self._grow(len(bounds) - 1, int(bounds[-1] - bounds[0]))
-
-    def _make_room(self, spans: Int64s) -> None:
-        """Make room for the batch of pre-tokens at which a kernel stopped."""
-        start = int(self._cursor[0])
-        starts, ends = spans[:, start : start + front.BATCH]
-        self._grow(len(starts), int((ends - starts).sum()))
-
-    def _grow(self, count: int, n_bytes: int) -> None:
-        """Make room for `count` more strings of `n_bytes` together."""
-        index, entries, values, offsets = (
-            self._table.index,
-            self._table.entries,
-            self._table.values,
-            self._table.offsets,
-        )
-        n_entries, n_long, filled = self._table.used.tolist()
-        if (n_entries + count) * table.WIDTH > len(entries):
-            larger = memory.zeros(2 * len(entries))
-            larger[: len(entries)] = entries
-            entries = larger
-        if (n_entries + count) * 8 > len(index) * 5:
-            index = memory.zeros(2 * len(index))
-            table.rebuild_index(entries, n_entries, index)
-        if n_long + count >= len(offsets):
-            offsets = np.concatenate([offsets, np.zeros(len(offsets) + count, np.int64)])
-        if filled + n_bytes > len(values):
-            values = np.concatenate([values, np.empty(len(values) + n_bytes, np.uint8)])
-        self._table = self._table._replace(index=index, entries=entries, values=values, offsets=offsets)
-
-    def freeze(self, **fields: Any) -> PretokenCounts:
-        """The counts so far, sorted; `fields` are those of `PretokenCounts` that the table does not know."""
-        counted, n = self._table, int(self._table.used[0])
-        table_ = counted.entries, counted.values, counted.offsets
-        keys, second = np.empty(n, np.uint64), np.empty(n, np.uint64)
-        sort.sort_keys(*table_, keys, second)
-        order = np.argsort(keys)
-        sort.sort_equal(keys, second, *table_, order, np.empty(n, np.int64))
-        n_bytes = kernels.total_bytes(counted.entries, n, counted.offsets)
-        strings, bounds = np.empty(n_bytes + sort.SPARE, np.uint8), np.empty(n + 1, np.int64)
-        counts, first = np.empty(n, np.int64), np.empty(n, np.int64)
-        sort.extract(*table_, order, strings, bounds, counts, first)
-        return PretokenCounts(Ragged(strings[:n_bytes], bounds), counts, first, **fields)
 
 
 def _take(strings: Ragged, order: Int64s) -> Ragged:

@@ -15,7 +15,8 @@ from dask_bpe.analysis.lab import EN, KO, RULES, Lab
 from dask_bpe.analysis.legible import brief
 from dask_bpe.analysis.token_kinds import CHARACTER, CHARACTERS, CROSSING, PARTIAL, TokenKinds
 from dask_bpe.analysis.usage import n_bytes_of
-from dask_bpe.counts import CountTable, PretokenCounts
+from dask_bpe.count_table import CountTable
+from dask_bpe.counts import PretokenCounts
 from dask_bpe.pages import Axis, Block, Document, Plot, Points, Section, Series, Table, Text
 from dask_bpe.pretokenize import Scanner, get_pattern
 from dask_bpe.tokenizer import Tokenizer
@@ -134,7 +135,7 @@ def split_counts(counts: PretokenCounts, pattern: str) -> PretokenCounts:
     segments = np.repeat(np.array((bounds[:-1], bounds[1:])), counts.counts, axis=1)
     table = CountTable()
     table.add_segments(counts.strings.values, np.ascontiguousarray(segments), Scanner(get_pattern(pattern)), 0)
-    return table.freeze(pattern=get_pattern(pattern).spec, n_bytes=n_bytes_of(counts)).ranked()
+    return PretokenCounts.from_table(table, pattern=get_pattern(pattern).spec, n_bytes=n_bytes_of(counts)).ranked()
 
 
 def _pays(lab: Lab, figures: dict[str, Any]) -> Iterator[Block]:

@@ -11,7 +11,8 @@ from dask_bpe.cluster import blocks, contents, schedule
 from dask_bpe.cluster.blocks import Block
 from dask_bpe.cluster.contents import END, Content, Reading, describe
 from dask_bpe.cluster.laps import Laps
-from dask_bpe.counts import CountTable, PretokenCounts, expected_distinct
+from dask_bpe.count_table import CountTable
+from dask_bpe.counts import PretokenCounts, expected_distinct
 from dask_bpe.encoder import slices
 from dask_bpe.io.inputs import Bad
 from dask_bpe.pretokenize import Scanner, get_pattern
@@ -105,7 +106,8 @@ class _Counting:
 
     def freeze(self) -> PretokenCounts:
         """The counts of all that was added."""
-        counts = self._table.freeze(
+        counts = PretokenCounts.from_table(
+            self._table,
             pattern=self._reading.pattern,
             special_tokens=self._reading.special_tokens,
             n_bytes=self.n_bytes,

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dask_bpe import Tokenizer
-from dask_bpe.counts import CountTable
+from dask_bpe.count_table import CountTable
 from dask_bpe.encoder import Encoder
 from dask_bpe.pretokenize import PATTERNS, Scanner, get_pattern
 from dask_bpe.vocabulary import Vocabulary
@@ -101,7 +101,7 @@ def count(text: Text, name: str) -> int:
     """Distinct pre-tokens of the text."""
     table = CountTable()
     table.add_segments(text, np.array([[0], [len(text)]], np.int64), Scanner(get_pattern(name)), 0)
-    return len(table.freeze())
+    return len(table.in_order()[0])
 
 
 def encode_all(text: Text, encoder: Encoder) -> int:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dask_bpe import Tokenizer
-from dask_bpe.counts import CountTable, PretokenCounts
+from dask_bpe.count_table import CountTable
+from dask_bpe.counts import PretokenCounts
 from dask_bpe.encoder import Encoder
 from dask_bpe.kernels import front, lanes, memory
 from dask_bpe.kernels._jit import i64, i64s, kernel, none, text_type, u64s
@@ -116,7 +117,7 @@ def test_counts_are_the_same_with_and_without(parts: list[bytes], seed: int) -> 
     def counted() -> PretokenCounts:
         table = CountTable()
         table.add_segments(text, segments, Scanner(get_pattern("gpt2")), 5)
-        return table.freeze()
+        return PretokenCounts.from_table(table)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lanes, "IN_USE", True)

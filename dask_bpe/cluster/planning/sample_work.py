@@ -14,7 +14,8 @@ from dask_bpe.cluster.encode_partition import Encoding, write_content
 from dask_bpe.cluster.planning import clock
 from dask_bpe.cluster.planning.growth import Growth
 from dask_bpe.cluster.planning.sample_pieces import Piece, beginning, format_name, read_piece
-from dask_bpe.counts import CountTable, PretokenCounts, combine
+from dask_bpe.count_table import CountTable
+from dask_bpe.counts import PretokenCounts, combine
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.job import JobFolder
 from dask_bpe.io.origins import Origins
@@ -83,7 +84,9 @@ def _counted(text: npt.NDArray[np.uint8], segments: npt.NDArray[np.int64], wante
 
 
 def _frozen(table: CountTable, wanted: Wanted) -> PretokenCounts:
-    return table.freeze(pattern=get_pattern(wanted.pattern).spec, special_tokens=wanted.special_tokens)
+    return PretokenCounts.from_table(
+        table, pattern=get_pattern(wanted.pattern).spec, special_tokens=wanted.special_tokens
+    )
 
 
 def _ignore(*_: object, **__: object) -> None:

@@ -18,7 +18,8 @@ PATTERNS = ("gpt2", "cl100k", "o200k")
 def dask_bpe(task: Task) -> Work:
     import numpy as np
 
-    from dask_bpe.counts import CountTable
+    from dask_bpe.count_table import CountTable
+    from dask_bpe.counts import PretokenCounts
     from dask_bpe.pretokenize import Scanner, get_pattern
 
     pattern = get_pattern(task.settings["pattern"])
@@ -28,7 +29,7 @@ def dask_bpe(task: Task) -> Work:
     def run() -> Any:
         table = CountTable()
         table.add_segments(text, whole, Scanner(pattern), 0)
-        return table.freeze()
+        return PretokenCounts.from_table(table)
 
     def made(counts: Any) -> Iterator[bytes]:
         yield from (counts.strings.values.tobytes(), counts.counts.tobytes())

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import click
 
-from dask_bpe.cli.options import Input, Work, input_options, size, work_options
+from dask_bpe.cli.options import Input, Work, input_options, size, tokenizers_option, work_options
 from dask_bpe.cli.table import Output, csv_option, show
 
 
 @click.command("compare")
 @input_options
-@click.option(
-    "-t",
-    "--tokenizer",
-    "tokenizers",
-    metavar="FILE|NAME",
-    multiple=True,
-    required=True,
-    help="May be given many times.",
-)
+@tokenizers_option
 @click.option("--sample", type=size, metavar="SIZE", help="Read about so much of each corpus, as 10MB.  [default: all]")
 @click.option(
     "--context",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dask_bpe.cli.options import tokenizers_option
 from dask_bpe.cli.table import Output, output_options, show, show_table
 from dask_bpe.errors import InputError
 
@@ -20,15 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("inspect")
 @click.argument("text", required=False)
-@click.option(
-    "-t",
-    "--tokenizer",
-    "tokenizers",
-    metavar="FILE|NAME",
-    multiple=True,
-    required=True,
-    help="May be given many times.",
-)
+@tokenizers_option
 @click.option("--file", metavar="FILE", help="The text is in this file.")
 @click.option("--tokens", is_flag=True, help="A row for each token: id, bytes, rank, pre-token.")
 @click.option("--tree", is_flag=True, help="The merges that built each token.")

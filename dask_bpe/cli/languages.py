@@ -6,21 +6,13 @@ from dataclasses import replace
 
 import click
 
-from dask_bpe.cli.options import Input, Work, input_options, work_options
+from dask_bpe.cli.options import Input, Work, input_options, tokenizers_option, work_options
 from dask_bpe.cli.table import Output, csv_option, show
 
 
 @click.command("languages")
 @input_options
-@click.option(
-    "-t",
-    "--tokenizer",
-    "tokenizers",
-    metavar="FILE|NAME",
-    multiple=True,
-    required=True,
-    help="May be given many times.",
-)
+@tokenizers_option
 @click.option("--reference", metavar="LANGUAGE", help="Compare the others with it.  [default: the first one]")
 @click.option(
     "--language-field", metavar="NAME", default="lang", show_default=True, help="Where documents name their language."

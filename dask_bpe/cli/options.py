@@ -31,6 +31,15 @@ progress_option = click.option(
     help="On standard error: bars, lines for a log, JSON lines for programs; auto: bars on a terminal, else lines.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
+tokenizers_option = click.option(
+    "-t",
+    "--tokenizer",
+    "tokenizers",
+    metavar="FILE|NAME",
+    multiple=True,
+    required=True,
+    help="May be given many times.",
+)
 
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 

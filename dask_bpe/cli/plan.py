@@ -7,6 +7,7 @@ import shutil
 
 import click
 
+from dask_bpe.cli.corpora import pattern_option, special_token_option
 from dask_bpe.cli.options import Input, input_options, json_option, new_file, progress_option, size
 
 
@@ -16,8 +17,8 @@ from dask_bpe.cli.options import Input, input_options, json_option, new_file, pr
 @click.option("--threads", type=int, help="Threads of each.  [default: the CPUs of this machine]")
 @click.option("--vocab-size", type=int, help="Ids in all.  [default: those of the tokenizer, else 32000]")
 @click.option("-t", "--tokenizer", metavar="FILE", help="What encodes.  [default: one trained on the sample]")
-@click.option("--special-token", "special_tokens", metavar="TEXT", multiple=True, help="As in `train`.")
-@click.option("--pattern", metavar="NAME|REGEX|none", help="How text is split into pre-tokens.  [default: gpt2]")
+@special_token_option
+@pattern_option
 @click.option("--size", "corpus_size", type=size, metavar="SIZE", help="Plan for so much of such files, as 825GiB.")
 @click.option(
     "--sample", "sample_bytes", type=size, metavar="SIZE", default="64MiB", show_default=True, help="How much is read."

@@ -17,6 +17,7 @@ from dask_bpe import machine
 from dask_bpe.cluster import contents, schedule
 from dask_bpe.cluster.contents import Errors, OnError
 from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths, listed
+from dask_bpe.cluster.encode_manifest import manifest_of, marks_of
 from dask_bpe.cluster.encode_outcomes import Outcomes
 from dask_bpe.cluster.encode_partition import (
     Done,
@@ -31,7 +32,7 @@ from dask_bpe.cluster.encode_partition import (
 from dask_bpe.cluster.encode_plan import block_size, check_unchanged, partitions_of, pieces_of, reading_of
 from dask_bpe.cluster.recorded import recorded
 from dask_bpe.cluster.run import partitioned, run, tasks_of
-from dask_bpe.errors import InputError, OutputError, ParameterError, VocabularyError, whole_number
+from dask_bpe.errors import OutputError, ParameterError, VocabularyError, whole_number
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.job import VOCABULARY, Job, JobFolder, Part, open_job
 from dask_bpe.io.manifest import Manifest
@@ -78,6 +79,24 @@ class EncodeReport:
     seconds: float
     peak_memory: int
     n_resumed: int = 0
+
+    @classmethod
+    def of(cls, path: str, manifest: Manifest, outcomes: Outcomes, seconds: float) -> EncodeReport:
+        """The report of what is in a folder now."""
+        return cls(
+            path=path,
+            n_bytes=manifest.text["bytes"],
+            n_documents=manifest.text["documents"],
+            n_invalid=manifest.text["invalid"],
+            n_quarantined=manifest.text["quarantined"],
+            n_tokens=manifest.tokens,
+            max_id=manifest.max_id,
+            n_shards=len(manifest.shards),
+            dtype=manifest.dtype,
+            seconds=seconds,
+            peak_memory=max(machine.peak_memory(), outcomes.peak_memory),
+            n_resumed=outcomes.n_resumed,
+        )
 
     def report(self) -> Document:
         """How the job went, from the record in its folder, and what would have been faster.
@@ -198,31 +217,20 @@ def encode_corpus(
         asked = Job(vocabulary.fingerprint(), options, _name(source, paths), files, pieces_of(files, size, how), size)
         reading_of(asked, vocabulary)  # refuses what no task could read by
         # Writing the vocabulary and flushing what is done took a third of the time of 150 MB when they came one by one.
-        with open_job(out, asked, overwrite=overwrite) as opened, ThreadPoolExecutor(1) as beside:
-            folder, planned, begun = opened
+        with (
+            open_job(out, asked, overwrite=overwrite) as (folder, planned, begun),
+            ThreadPoolExecutor(1) as beside,
+            recorded(state, folder.path),
+        ):
             flushed: list[Future[None]] = []
-            collected = Outcomes(max_bad, lambda part: flushed.append(beside.submit(folder.flush, part)), state)
-            with recorded(state, folder.path):
-                written = beside.submit(_put_vocabulary, vocabulary, folder.file(VOCABULARY))
-                if client is not None:
-                    written.result()  # the workers load it
-                _encode(source, folder, planned, begun, vocabulary, client, collected, state)
-                written.result()
-                manifest = _write(folder, planned, collected.parts(), flushed, vocabulary, state)
-    return EncodeReport(
-        path=folder.path,
-        n_bytes=manifest.text["bytes"],
-        n_documents=manifest.text["documents"],
-        n_invalid=manifest.text["invalid"],
-        n_quarantined=manifest.text["quarantined"],
-        n_tokens=manifest.tokens,
-        max_id=manifest.max_id,
-        n_shards=len(manifest.shards),
-        dtype=manifest.dtype,
-        seconds=time.perf_counter() - began,
-        peak_memory=max(machine.peak_memory(), collected.peak_memory),
-        n_resumed=collected.n_resumed,
-    )
+            outcomes = Outcomes(max_bad, lambda part: flushed.append(beside.submit(folder.flush, part)), state)
+            written = beside.submit(_put_vocabulary, vocabulary, folder.file(VOCABULARY))
+            if client is not None:
+                written.result()  # the workers load it
+            _encode(source, folder, planned, begun, vocabulary, client, outcomes, state)
+            written.result()
+            manifest = _write(folder, planned, outcomes.parts(), flushed, vocabulary, state)
+    return EncodeReport.of(folder.path, manifest, outcomes, time.perf_counter() - began)
 
 
 def _encode(
@@ -232,7 +240,7 @@ def _encode(
     begun: bool,
     vocabulary: Vocabulary,
     client: Client | None,
-    collected: Outcomes,
+    outcomes: Outcomes,
     state: JobState,
 ) -> None:
     """Encode what is not done yet of files, of a bag, or of an iterable."""
@@ -247,15 +255,15 @@ def _encode(
     with schedule.job("encoding", total, "B", state, client) as name:
         encoding = _encoding(folder, planned, vocabulary, name)
         if documents is not None:
-            _encode_documents(documents, encoding, collected)
+            _encode_documents(documents, encoding, outcomes)
         elif files:
             state.divide(len(planned.partitions))
-            _encode_files(partitions_of(planned), encoding, client, collected)
+            _encode_files(partitions_of(planned), encoding, client, outcomes)
         else:
             assert isinstance(source, db.Bag)
             state.divide(source.npartitions)
-            _encode_bag(source, encoding, client, collected)
-        parts = collected.parts()
+            _encode_bag(source, encoding, client, outcomes)
+        parts = outcomes.parts()
         if total is None:
             state.reach("encoding", sum(part.n_bytes for part in parts))
 
@@ -270,7 +278,7 @@ def _write(
 ) -> Manifest:
     """Wait until everything is durable; the manifest is the last file. Raises InputError, OutputError."""
     check_unchanged(planned.files)
-    manifest = _manifest(parts, planned.options, vocabulary)
+    manifest = manifest_of(parts, planned.options, vocabulary)
     state.start("writing", len(flushed), "partitions")
     for flush in flushed:
         flush.result()
@@ -295,7 +303,7 @@ def _check(options: Mapping[str, Any], vocabulary: Vocabulary) -> None:
 def _encoding(folder: JobFolder, planned: Job, vocabulary: Vocabulary, job: str) -> Encoding:
     """What the tasks are told."""
     options = planned.options
-    end, begin = _marks(options, vocabulary)
+    end, begin = marks_of(options, vocabulary)
     return Encoding(
         folder,
         reading_of(planned, vocabulary),
@@ -307,14 +315,6 @@ def _encoding(folder: JobFolder, planned: Job, vocabulary: Vocabulary, job: str)
         options["shard_tokens"],
         job,
     )
-
-
-def _marks(options: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[int | None, int | None]:
-    """The ids that are put at the end and at the beginning of every document, or None."""
-    ids = vocabulary.special_tokens
-    ends = options["end_of_document"] and options["separator"] is not None
-    begin = options["begin_of_document"]
-    return ids[options["separator"]] if ends else None, None if begin is None else ids[begin]
 
 
 def _checked_dtype(dtype: npt.DTypeLike | None, vocabulary: Vocabulary) -> str:
@@ -356,49 +356,14 @@ def _name(source: Source, paths: Any) -> str:
     return f"the bag {source.name} of {source.npartitions} partitions" if isinstance(source, db.Bag) else "an iterable"
 
 
-def _manifest(parts: Sequence[Part], options: Mapping[str, Any], vocabulary: Vocabulary) -> Manifest:
-    """What was written, checked against what was read. Raises InputError when it is nothing."""
-    shards = tuple(shard for part in parts for shard in part.shards)
-    bad = sum(len(part.bad) for part in parts)
-    if not shards:
-        raise InputError(
-            "the source holds no text: there is nothing to encode"
-            + (f"; {bad} documents cannot be read" if bad else "")
-        )
-    marks = {}
-    end, begin = _marks(options, vocabulary)
-    for name, index, count in (
-        ("end", end, sum(part.n_ends for part in parts)),
-        ("begin", begin, sum(part.n_begins for part in parts)),
-    ):
-        if index is not None:
-            marks[name] = {"text": vocabulary.tokens[index].decode(), "id": index, "count": count}
-    text = {
-        "bytes": sum(part.n_bytes for part in parts),
-        "documents": sum(part.n_documents for part in parts),
-        "invalid": sum(part.n_invalid for part in parts),
-        "quarantined": bad,
-    }
-    return Manifest(
-        options["format"],
-        options["dtype"],
-        vocabulary.fingerprint(),
-        len(vocabulary),
-        dict(options),
-        shards,
-        text,
-        marks,
-    )
-
-
-def _encode_files(partitions: list[Partition], encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
+def _encode_files(partitions: list[Partition], encoding: Encoding, client: Client | None, outcomes: Outcomes) -> None:
     # Those that take longest begin first: none of them is left to the end.
     order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
     make = partitioned(order, encode_partitions, encoding=_shared(encoding))
-    run(make, len(order), client, encoding.job, collected.add, lambda n, reason: Failed(order[n].index, reason))
+    run(make, len(order), client, encoding.job, outcomes.add, lambda n, reason: Failed(order[n].index, reason))
 
 
-def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
+def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, outcomes: Outcomes) -> None:
     indices = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
 
     def make(numbers: Sequence[int], attempt: int) -> list[Any]:
@@ -406,7 +371,7 @@ def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collecte
         tasks = tasks_of(dask.optimize(encoded)[0])
         return [tasks[number] for number in numbers]
 
-    run(make, bag.npartitions, client, encoding.job, collected.add, Failed)
+    run(make, bag.npartitions, client, encoding.job, outcomes.add, Failed)
 
 
 def _shared(encoding: Encoding) -> Any:
@@ -414,7 +379,7 @@ def _shared(encoding: Encoding) -> Any:
     return dask.delayed(encoding, name=f"encoding-{encoding.folder.digest}-{encoding.job}", traverse=False)
 
 
-def _encode_documents(documents: Iterator[str], encoding: Encoding, collected: Outcomes) -> None:
+def _encode_documents(documents: Iterator[str], encoding: Encoding, outcomes: Outcomes) -> None:
     """An iterable is read here, and encoded as it comes: a shard for as much text as a block has."""
     items = contents.texts_to_contents(documents, "documents", encoding.reading, contents.TEXTS_BYTES)
-    collected.add(Done(write_part(0, items, encoding), 0.0, 0))
+    outcomes.add(Done(write_part(0, items, encoding), 0.0, 0))

@@ -117,41 +117,11 @@ def reshape(
     kind = _dtype(corpus, to, layout, dtype)
     full, validation = _sizes(corpus, to, layout, shard_tokens, val_tokens)
     folder, made = _prepare(corpus, out, overwrite)
-    manifest = corpus.manifest
-    job = Job(
-        folder,
-        kind,
-        corpus.n_tokens,
-        full,
-        validation,
-        separator,
-        manifest.vocabulary,
-        manifest.vocab_size,
-        manifest.options,
-        manifest.text,
-        manifest.marks,
-    )
+    job = _job(corpus, folder, kind, full, validation, separator)
     try:
         with watch("reshape", folder, progress) as view:
             writer = _write(corpus, layout, job, seed, view)
-        token = {
-            "token": manifest.marks.get("end", {}).get("text"),
-            "id": separator,
-            "place": layout.separator,
-            "lacking": writer.lacking,
-        }
-        done = LayoutRecord(
-            layout=to,
-            dtype=kind.name,
-            vocabulary=manifest.vocabulary,
-            vocab_size=manifest.vocab_size,
-            documents=writer.documents,
-            tokens=writer.tokens,
-            max_id=writer.max_id,
-            separator=None if separator is None else token,
-            options={"shard_tokens": full, "shuffle": seed, "val_tokens": validation or None},
-            files=tuple(writer.files),
-        )
+        done = _record(to, job, seed, writer)
         done.write(folder)
         paths.remove(paths.join(folder, record.UNFINISHED))
     except BaseException:
@@ -168,6 +138,47 @@ def reshape(
         n_shards=writer.shards,
         n_bytes=done.bytes,
         seconds=time.perf_counter() - began,
+    )
+
+
+def _job(
+    corpus: TokenCorpus, folder: str, dtype: np.dtype[Any], full: int | None, validation: int, separator: int | None
+) -> Job:
+    manifest = corpus.manifest
+    return Job(
+        folder,
+        dtype,
+        corpus.n_tokens,
+        full,
+        validation,
+        separator,
+        manifest.vocabulary,
+        manifest.vocab_size,
+        manifest.options,
+        manifest.text,
+        manifest.marks,
+    )
+
+
+def _record(name: str, job: Job, seed: int | None, writer: LayoutWriter) -> LayoutRecord:
+    """The record of what was written."""
+    token = {
+        "token": job.marks.get("end", {}).get("text"),
+        "id": job.separator,
+        "place": writer.separator,
+        "lacking": writer.lacking,
+    }
+    return LayoutRecord(
+        layout=name,
+        dtype=job.dtype.name,
+        vocabulary=job.vocabulary,
+        vocab_size=job.vocab_size,
+        documents=writer.documents,
+        tokens=writer.tokens,
+        max_id=writer.max_id,
+        separator=None if job.separator is None else token,
+        options={"shard_tokens": job.shard_tokens, "shuffle": seed, "val_tokens": job.val_tokens or None},
+        files=tuple(writer.files),
     )
 
 

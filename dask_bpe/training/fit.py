@@ -127,14 +127,8 @@ def fit(
     )  # fmt: skip
     min_frequency, min_character_count = in_units(min_frequency, unit), in_units(min_character_count, unit)
     if extend is None:
-        begin = of_nothing(
-            counts,
-            vocab_size,
-            Layout(specials, special_tokens_at, byte_order),
-            alphabet,
-            min_character_count,
-            max_token_length,
-        )
+        layout = Layout(specials, special_tokens_at, byte_order)
+        begin = of_nothing(counts, vocab_size, layout, alphabet, min_character_count, max_token_length)
     else:
         begin = of_vocabulary(counts, vocab_size, extend, None if special_tokens is None else specials)
     rules = {"ties": ties, "min_frequency": min_frequency, "max_token_length": max_token_length}
@@ -142,15 +136,19 @@ def fit(
     if work_folder is not None:
         checkpoints = MergeCheckpoints(work_folder, {**begin.digest(), **rules}, checkpoint_seconds)
     loop = _Loop(begin, ties, min_frequency, max_token_length, checkpoints)
-    merger = loop.merger
     with watch("train", repr(counts), progress) as job:
         state = _merge_all(loop, job)
     if checkpoints is not None:
         checkpoints.remove()
-    log = merger.log(begin.numbering)
+    return _result(loop, begin, state)
+
+
+def _result(loop: _Loop, begin: Beginning, state: int) -> TrainingResult:
+    """What the loop has learned; `state` is what its last step returned."""
+    log = loop.merger.log(begin.numbering)
     log = replace(log, tokens_after=log.tokens_after + begin.n_apart)
     stop = "exhausted" if state == merge.EXHAUSTED else "vocab_size"
-    return TrainingResult(merger.vocabulary(begin.numbering), log, len(begin.given), stop, loop.n_proved)
+    return TrainingResult(loop.merger.vocabulary(begin.numbering), log, len(begin.given), stop, loop.n_proved)
 
 
 def _merge_all(loop: _Loop, job: JobState) -> int:

@@ -53,6 +53,10 @@ class Forecaster:
     memory_limit, limited : bytes that a worker may use, and whether that was asked for, so that blocks are sized to it.
     block_bytes : text per task, or None.
     storage, network, overhead : see `Cluster`.
+
+    Attributes
+    ----------
+    n_buckets : shares into which the distinct pre-tokens are dealt.
     """
 
     def __init__(
@@ -66,7 +70,8 @@ class Forecaster:
         network: float,
         overhead: float,
     ) -> None:
-        self._predictor = predictor
+        self.predictor = predictor
+        self.threads = threads
         per_task = max(1, memory_limit // threads)
         self._most = max(1, per_task // _BLOCKS_IN_MEMORY) if limited and block_bytes is None else 1 << 62
         self._block_bytes = block_bytes
@@ -79,12 +84,12 @@ class Forecaster:
     def partitions(self, workers: int) -> tuple[Partitions, Partitions]:
         """Those of counting and of encoding, as the jobs on so many workers divide the corpus."""
         slots = workers * self._cluster.threads
-        size = blocks.block_size(self._predictor.total, slots, self._block_bytes)
+        size = blocks.block_size(self.predictor.total, slots, self._block_bytes)
         return self._of_size(size), self._of_size(min(size, self._most))
 
     def _of_size(self, size: int) -> Partitions:
         if size not in self._partitions:
-            self._partitions[size] = self._predictor.partitions(size)
+            self._partitions[size] = self.predictor.partitions(size)
         return self._partitions[size]
 
     def forecasts(self, workers: Sequence[int]) -> list[Forecast]:
@@ -99,12 +104,12 @@ class Forecaster:
     def _forecast(self, workers: int) -> Forecast:
         cluster = replace(self._cluster, workers=workers)
         counted, encoded = self.partitions(workers)
-        tasks = self._predictor.counting(counted, self.n_buckets, cluster)
+        tasks = self.predictor.counting(counted, self.n_buckets, cluster)
         run = simulate(tasks, cluster)
         counting = float(run.end[: len(counted)].max())
-        joining, merging = self._predictor.driver(self.n_buckets, cluster)
+        joining, merging = self.predictor.driver(self.n_buckets, cluster)
         reducing = run.seconds - counting + joining
-        encodings = self._predictor.encoding(encoded)
+        encodings = self.predictor.encoding(encoded)
         encoding = simulate(encodings, cluster).seconds
         spent = defaultdict(float, {"adding up": reducing, "merging": merging})
         spent[_bound(tasks.first(len(counted)), cluster)] += counting

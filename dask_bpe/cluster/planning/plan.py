@@ -20,7 +20,7 @@ from dask_bpe.cluster.planning.sample_work import Wanted
 from dask_bpe.errors import ParameterError, whole_number
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.shards import writer_class
-from dask_bpe.io.source import list_files
+from dask_bpe.io.source import SourceFile, list_files
 from dask_bpe.monitor import automatic
 from dask_bpe.pretokenize import PatternSpec, SpecialTokens, get_pattern
 from dask_bpe.progress import Progress, watch
@@ -174,14 +174,26 @@ def plan_corpus(
         predictor, threads, limit, memory_per_worker is not None, block_bytes,
         math.inf if storage is None else float(storage), float(network), OVERHEAD,
     )  # fmt: skip
+    return _plan(found, forecaster, workers, limit, storage, network)
+
+
+def _plan(
+    found: Sequence[SourceFile],
+    forecaster: Forecaster,
+    workers: int,
+    memory_limit: int,
+    storage: float | None,
+    network: float,
+) -> Plan:
+    """What is expected on so many workers, and on others; `found` are the files that there are now."""
+    predictor, sample = forecaster.predictor, forecaster.predictor.sample
     rows = forecaster.forecasts(sorted({*WORKERS, workers}))
     counted, encoded = forecaster.partitions(workers)
-    n_buckets = forecaster.n_buckets
-    tasks_memory = predictor.task_memory(counted, encoded, n_buckets)
-    worker_memory = int(PROCESS_BYTES + threads * max(tasks_memory.values()))
+    tasks_memory = predictor.task_memory(counted, encoded, forecaster.n_buckets)
+    worker_memory = int(PROCESS_BYTES + forecaster.threads * max(tasks_memory.values()))
     tokens = encoded.text / sample.bytes_per_token
     return Plan(
-        files=len(files),
+        files=len(predictor.files),
         n_bytes=predictor.total,
         text_bytes=int(predictor.text),
         source_files=len(found),
@@ -194,10 +206,10 @@ def plan_corpus(
         largest=int(encoded.text.max()),
         skew=float(encoded.text.max() / encoded.text.mean()),
         whole=int(encoded.whole),
-        buckets=n_buckets,
+        buckets=forecaster.n_buckets,
         tasks_memory={name: int(n_bytes) for name, n_bytes in tasks_memory.items()},
         worker_memory=worker_memory,
-        memory_limit=limit,
+        memory_limit=memory_limit,
         driver_memory=int(PROCESS_BYTES + predictor.driver_memory()),
         tokens=int(tokens.sum()),
         shards=int(np.maximum(np.round(tokens / SHARD_TOKENS), 1).sum()),
@@ -207,7 +219,7 @@ def plan_corpus(
         storage=storage,
         network=network,
         overhead=OVERHEAD,
-        warnings=tuple(_warnings(predictor, encoded, worker_memory, limit)),
+        warnings=tuple(_warnings(predictor, encoded, worker_memory, memory_limit)),
         assumptions=tuple(_assumptions(sample, predictor, storage, network)),
     )
 

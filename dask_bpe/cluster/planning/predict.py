@@ -69,7 +69,7 @@ class Predictor:
     """
 
     def __init__(self, files: Sequence[SourceFile], sample: Sample, how: InputFormat, split_every: int) -> None:
-        self._files, self.sample, self._how = files, sample, how
+        self.files, self.sample, self._how = files, sample, how
         self._split_every = split_every
         self.total = sum(file.size for file in files)
         known = {item.name: (item.expansion, item.seconds / item.n_bytes) for item in sample.formats}
@@ -85,14 +85,14 @@ class Predictor:
 
     def partitions(self, size: int) -> Partitions:
         """What the tasks of counting and of encoding read in blocks of this size: one block, or several small ones."""
-        return self._partitions(size, blocks.gather(blocks.divide(self._files, size, how=self._how), size))
+        return self._partitions(size, blocks.gather(blocks.divide(self.files, size, how=self._how), size))
 
     def _partitions(self, size: int, parts: Sequence[Sequence[blocks.Block]]) -> Partitions:
         n_bytes = np.array([block.stop - block.start for part in parts for block in part], np.float64)
         rates = np.array([self._of_path[block.path] for part in parts for block in part], np.float64)
         bounds = np.concatenate(([0], np.cumsum([len(part) for part in parts])))[:-1]
         text, seconds = n_bytes * rates[:, 0], n_bytes * rates[:, 1]
-        splittable = {file.path for file in self._files if self._how.splittable(file.path)}
+        splittable = {file.path for file in self.files if self._how.splittable(file.path)}
         whole = [text[k] for k, block in enumerate(b for part in parts for b in part) if block.path not in splittable]
         sums = [np.add.reduceat(values, bounds) for values in (n_bytes, text, seconds)]
         return Partitions(size, sums[0], sums[1], sums[2], float(max(whole, default=0.0)))

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import reference
+from layout_readers import READERS
 from reference import GPT2
+from token_corpora import Documents
 
 import dask_bpe
 from dask_bpe import Tokenizer
+from dask_bpe.io.layouts import LAYOUTS
 
 
 def trained_on(
@@ -60,3 +64,30 @@ def assert_encoded(out: Path, texts: Sequence[str], tokenizer: Tokenizer, separa
     assert corpus.n_tokens == sum(map(len, expected))
     corpus.verify()
     assert not [path.name for path in out.iterdir() if "tmp" in path.name]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below the folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def read_back(to: str, folder: Path) -> list[Documents]:
+    """The shards of an output whose record and table of documents must be right."""
+    record = dask_bpe.verify_layout(folder)
+    shards = READERS[to](folder, record.dtype)
+    assert record.layout == to
+    assert {file.name for file in record.files} | {"layout.json"} == set(contents(folder))
+    assert all(file.bytes for file in record.files), "no file is empty"
+    assert record.documents == sum(map(len, shards))
+    assert record.tokens == sum(len(document) for shard in shards for document in shard)
+    assert record.max_id == max(token for shard in shards for document in shard for token in document)
+    table = pq.read_table(folder / LAYOUTS[to].sidecar)
+    assert table.num_rows == record.documents
+    row = iter(table.to_pylist())
+    for number, shard in enumerate(shards):
+        start = 0
+        for document in shard:
+            entry = next(row)
+            assert (entry["shard"], entry["start"], entry["n_tokens"]) == (number, start, len(document))
+            start += len(document)
+    return shards

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,14 @@ def client() -> Iterator[Client]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture(scope="class")
+def no_cache_folder() -> Iterator[None]:
+    """Classes of code points are kept nowhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", os.devnull)
+        yield
 
 
 @pytest.fixture(scope="session")

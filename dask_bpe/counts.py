@@ -35,7 +35,7 @@ class PretokenCounts:
 
     Attributes
     ----------
-    strings : the n distinct pre-tokens, ascending as byte strings.
+    strings : the n distinct pre-tokens, ascending as byte strings; ``strings[k]`` is one, ``strings.to_list()`` all.
     counts : int64[n], how often each occurs.
     first : int64[n], where each occurs first in the corpus. Only the order matters: it breaks ties under
         the rule "first".
@@ -132,14 +132,14 @@ class PretokenCounts:
         )
 
     def to_dict(self) -> dict[bytes, int]:
-        """Count of every pre-token, in their order."""
+        """Pre-token -> count, in the order of the strings."""
         return dict(zip(self.strings.to_list(), self.counts.tolist(), strict=True))
 
     def to_parquet(self, path: str | PathLike[str]) -> tuple[int, str]:
         """Write the counts to one Parquet file, whole or not at all: columns pretoken, count, first.
 
-        What cut the text, and the totals, stand in the metadata of the schema. Returns the bytes of the file and their
-        xxh3_128.
+        What cut the text, and the totals, stand in the metadata of the schema. Returns the size of the file in bytes,
+        and its xxh3_128 as 32 hex digits. Raises OutputError when it cannot be written.
         """
         ranked = self.ranked()
         about = {
@@ -226,7 +226,7 @@ class PretokenCounts:
         return replace(kept, dropped=dropped if self.dropped is None else self.dropped + dropped)
 
     def take(self, order: Int64s) -> PretokenCounts:
-        """The pre-tokens of these rows, in this order; the totals stay those of the text."""
+        """The pre-tokens of these rows, int64[m], in this order; the totals stay those of the text."""
         return self._replace(strings=_take(self.strings, order), counts=self.counts[order], first=self.first[order])
 
     def deal(self, n_buckets: int) -> list[PretokenCounts]:

@@ -294,11 +294,15 @@ class Tokenizer:
         ------
         ParameterError
             There is a disallowed special token; the message names it and its place.
+        InputError
+            The vocabulary's pattern leaves a part of the text unmatched, which then has no ids.
+        TypeError
+            `text` is neither str nor bytes.
         """
         return self._texts.encode(text, allowed_special, disallowed_special, add_special_tokens, _to_list)
 
     def encode_ordinary(self, text: str | bytes) -> list[int]:
-        """The ids of `text`, in which nothing is a special token."""
+        """The ids of `text`, in which nothing is a special token. Raises InputError and TypeError as `encode`."""
         data = to_bytes(text)
         return self.encoder.encode_text(data, _to_list) if data else []
 
@@ -311,9 +315,9 @@ class Tokenizer:
         disallowed_special: Texts = None,
         add_special_tokens: bool = False,
     ) -> npt.NDArray[Any]:
-        """As `encode`, in an array of `dtype`: by default uint16 if every id fits, else uint32.
+        """As `encode`, in an array of `dtype`, [n]: by default uint16 if every id fits, else uint32.
 
-        Raises ParameterError if an id of this vocabulary might not fit `dtype`.
+        Raises what `encode` does, and ParameterError if an id of this vocabulary might not fit `dtype`.
         """
         wanted = self._vocabulary.checked_dtype(dtype)
         return self._texts.encode_array(text, allowed_special, disallowed_special, add_special_tokens, wanted)
@@ -342,7 +346,7 @@ class Tokenizer:
         disallowed_special: Texts = None,
         add_special_tokens: bool = False,
     ) -> list[list[int]]:
-        """The `encode` of every text, quicker than one by one."""
+        """The `encode` of every text, quicker than one by one. Raises what `encode` does."""
         results: list[list[int]] = []
         for ids, bounds in self._texts.encode_batch(texts, allowed_special, disallowed_special, add_special_tokens):
             flat, at = ids.tolist(), bounds.tolist()
@@ -365,6 +369,8 @@ class Tokenizer:
         ids : uint16[m] if every id fits, else uint32[m]; or of `dtype`.
         offsets : int64[n + 1]
             Those of text k are ``ids[offsets[k]:offsets[k + 1]]``.
+
+        Raises what `encode_to_numpy` does.
         """
         wanted = self._vocabulary.checked_dtype(dtype)
         parts, counts = [np.empty(0, wanted)], [np.zeros(1, np.int64)]

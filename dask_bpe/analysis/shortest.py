@@ -72,7 +72,16 @@ def shortest_encoder_of(vocabulary: Vocabulary) -> ShortestEncoder:
 
 
 def encode_shortest(tokenizer: Tokenizer, pretokens: Sequence[bytes]) -> list[list[int]]:
-    """Ids of the fewest tokens that spell each pre-token, see `ShortestEncoder.encode`."""
+    """Ids of the fewest tokens that spell each pre-token; special tokens are not used.
+
+    Of several such ways the one whose first token is the longest, then its second, and so on. By dynamic programming
+    over the bytes, in time linear in their number, as PathPiece (Schmidt et al., Tokenization Is More Than
+    Compression, 2024).
+
+    Parameters
+    ----------
+    pretokens : each is spelled by itself, whatever the tokenizer's pattern and normalizer.
+    """
     encoder = shortest_encoder_of(tokenizer.vocabulary)
     return [encoder.encode(pretoken) for pretoken in pretokens]
 

@@ -154,6 +154,7 @@ def describe_vocabulary(
     Raises
     ------
     InputError, ParameterError, ClusterError
+        ParameterError also for counts that another pattern has cut, and a tokenizer that normalizes text.
     """
     counts = special = None
     if source is not None:
@@ -174,6 +175,7 @@ def measure_usage(tokenizer: Tokenizer, source: TextOrCounts, **reading: Unpack[
     Raises
     ------
     InputError, ParameterError, ClusterError
+        ParameterError also for counts that another pattern has cut, and a tokenizer that normalizes text.
     """
     return token_usage(tokenizer.vocabulary, _counts(source, *_cuts(tokenizer), reading))
 
@@ -191,6 +193,7 @@ def measure_coverage(
     Raises
     ------
     InputError, ParameterError, ClusterError
+        ParameterError also for counts that another pattern has cut, and a tokenizer that normalizes text.
     """
     cuts = _cuts(tokenizer)
     return held_out_coverage(tokenizer.vocabulary, _counts(training, *cuts, reading), _counts(held_out, *cuts, reading))
@@ -217,6 +220,7 @@ def report_vocabulary(
     Raises
     ------
     InputError, ParameterError, ClusterError
+        ParameterError also for counts that another pattern has cut, and a tokenizer that normalizes text.
     """
     if not corpora:
         raise ParameterError("no corpora: give the text of at least one, by a name")

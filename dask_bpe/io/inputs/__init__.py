@@ -48,6 +48,7 @@ class InputFormat:
     Raises
     ------
     ParameterError
+        For a kind that is not known, and a name that is empty or no str.
     """
 
     kind: str = "auto"

@@ -223,14 +223,14 @@ def encode_corpus(
             recorded(state, folder.path),
         ):
             flushed: list[Future[None]] = []
-            outcomes = Outcomes(max_bad, lambda part: flushed.append(beside.submit(folder.flush, part)), state)
+            collected = Outcomes(max_bad, lambda part: flushed.append(beside.submit(folder.flush, part)), state)
             written = beside.submit(_put_vocabulary, vocabulary, folder.file(VOCABULARY))
             if client is not None:
                 written.result()  # the workers load it
-            _encode(source, folder, planned, begun, vocabulary, client, outcomes, state)
+            _encode(source, folder, planned, begun, vocabulary, client, collected, state)
             written.result()
-            manifest = _write(folder, planned, outcomes.parts(), flushed, vocabulary, state)
-    return EncodeReport.of(folder.path, manifest, outcomes, time.perf_counter() - began)
+            manifest = _write(folder, planned, collected.parts(), flushed, vocabulary, state)
+    return EncodeReport.of(folder.path, manifest, collected, time.perf_counter() - began)
 
 
 def _encode(
@@ -240,7 +240,7 @@ def _encode(
     begun: bool,
     vocabulary: Vocabulary,
     client: Client | None,
-    outcomes: Outcomes,
+    collected: Outcomes,
     state: JobState,
 ) -> None:
     """Encode what is not done yet of files, of a bag, or of an iterable."""
@@ -255,15 +255,15 @@ def _encode(
     with schedule.job("encoding", total, "B", state, client) as name:
         encoding = _encoding(folder, planned, vocabulary, name)
         if documents is not None:
-            _encode_documents(documents, encoding, outcomes)
+            _encode_documents(documents, encoding, collected)
         elif files:
             state.divide(len(planned.partitions))
-            _encode_files(partitions_of(planned), encoding, client, outcomes)
+            _encode_files(partitions_of(planned), encoding, client, collected)
         else:
             assert isinstance(source, db.Bag)
             state.divide(source.npartitions)
-            _encode_bag(source, encoding, client, outcomes)
-        parts = outcomes.parts()
+            _encode_bag(source, encoding, client, collected)
+        parts = collected.parts()
         if total is None:
             state.reach("encoding", sum(part.n_bytes for part in parts))
 
@@ -356,14 +356,14 @@ def _name(source: Source, paths: Any) -> str:
     return f"the bag {source.name} of {source.npartitions} partitions" if isinstance(source, db.Bag) else "an iterable"
 
 
-def _encode_files(partitions: list[Partition], encoding: Encoding, client: Client | None, outcomes: Outcomes) -> None:
+def _encode_files(partitions: list[Partition], encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
     # Those that take longest begin first: none of them is left to the end.
     order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
     make = partitioned(order, encode_partitions, encoding=_shared(encoding))
-    run(make, len(order), client, encoding.job, outcomes.add, lambda n, reason: Failed(order[n].index, reason))
+    run(make, len(order), client, encoding.job, collected.add, lambda n, reason: Failed(order[n].index, reason))
 
 
-def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, outcomes: Outcomes) -> None:
+def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
     indices = db.from_sequence(range(bag.npartitions), npartitions=bag.npartitions)
 
     def make(numbers: Sequence[int], attempt: int) -> list[Any]:
@@ -371,7 +371,7 @@ def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, outcomes
         tasks = tasks_of(dask.optimize(encoded)[0])
         return [tasks[number] for number in numbers]
 
-    run(make, bag.npartitions, client, encoding.job, outcomes.add, Failed)
+    run(make, bag.npartitions, client, encoding.job, collected.add, Failed)
 
 
 def _shared(encoding: Encoding) -> Any:
@@ -379,7 +379,7 @@ def _shared(encoding: Encoding) -> Any:
     return dask.delayed(encoding, name=f"encoding-{encoding.folder.digest}-{encoding.job}", traverse=False)
 
 
-def _encode_documents(documents: Iterator[str], encoding: Encoding, outcomes: Outcomes) -> None:
+def _encode_documents(documents: Iterator[str], encoding: Encoding, collected: Outcomes) -> None:
     """An iterable is read here, and encoded as it comes: a shard for as much text as a block has."""
     items = contents.texts_to_contents(documents, "documents", encoding.reading, contents.TEXTS_BYTES)
-    outcomes.add(Done(write_part(0, items, encoding), 0.0, 0))
+    collected.add(Done(write_part(0, items, encoding), 0.0, 0))

@@ -42,7 +42,7 @@ from dask_bpe.kernels.merging import (
     scratch_type,
 )
 from dask_bpe.kernels.simd import copy16, prefetch
-from dask_bpe.kernels.table import LOWER, WIDTH, add_entry, find, key_of
+from dask_bpe.kernels.table import WIDTH, add_entry, find, guess, key_of
 
 DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
@@ -225,8 +225,8 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
     """
     front, index, entries = cache.front, cache.index, cache.entries
     values, offsets, overflow, used = cache.values, cache.offsets, cache.overflow, cache.used
-    hashes, missed = batch.hashes, batch.missed
-    mask = np.uint64(index.size - 1)
+    keys, hashes, found, missed, places = batch.keys, batch.hashes, batch.found, batch.missed, batch.places
+    one, two = np.uint64(1), np.uint64(2)
     while cursor[0] < count:
         first, last = cursor[0], min(cursor[0] + BATCH, count)
         starts, ends = spans[0, first:last], spans[1, first:last]
@@ -235,24 +235,36 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
         for m in range(misses):
             length = ends[missed[m]] - starts[missed[m]]
             if length > CACHED_BYTES:
-                last, misses = first + missed[m], m
+                last, misses = first + np.int64(missed[m]), m
                 break
             n_bytes += length
-            place = index[np.int64(hashes[missed[m]] & mask)] & LOWER
-            prefetch(entries, np.int64(place) * WIDTH - WIDTH)
+            places[m] = guess(hashes[missed[m]], index)
+            prefetch(entries, places[m])
         if not _has_room(misses, n_bytes, index, entries, values, offsets, overflow, used):
             return CACHE_FULL
+        # Those that are known first, in a loop that is nothing else.
+        unknown = np.uint64(0)
         for m in range(misses):
+            k, at = missed[m], places[m]
+            low, high = keys[two * k], keys[two * k + one]
+            if entries[at] == low and entries[at + one] == high:
+                second, third = entries[at + two], entries[at + two + one]
+                found[two * k], found[two * k + one] = second, third
+                prefetch(overflow, second if third >> _HALF == MANY else np.uint64(0))
+                put_in_front(low, high, hashes[k], second, third, front)
+            else:
+                missed[unknown] = k
+                unknown += one
+        for m in range(unknown):
             k = missed[m]
             start, length = starts[k], ends[k] - starts[k]
-            low, high, word = batch.keys[2 * k], batch.keys[2 * k + 1], hashes[k]
+            low, high, word = keys[two * k], keys[two * k + one], hashes[k]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
                 n = _merged(text, start, length, low, high, word, rules, scratch, overflow, used[3])
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
                 _remember(at, n, entries, overflow, used)
-            batch.found[2 * k], batch.found[2 * k + 1] = entries[at + 2], entries[at + 3]
-            prefetch(overflow, np.int64(entries[at + 2]) if entries[at + 3] >> _HALF == MANY else 0)
+            found[two * k], found[two * k + one] = entries[at + 2], entries[at + 3]
             put_in_front(low, high, word, entries[at + 2], entries[at + 3], front)
         done = np.int64(0)
         while cursor[2] < stops.size and stops[cursor[2]] <= last:

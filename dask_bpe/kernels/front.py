@@ -9,7 +9,8 @@ of memory: of English one pre-token in twenty is not here, of code one in forty.
 Pre-tokens are looked up in batches:
 
     keys : uint64[2 * BATCH]   words 0 and 1 of each       hashes : uint64[BATCH]
-    found : uint64[2 * BATCH]  words 2 and 3 of each       missed : int64[BATCH]   which are not in the table
+    found : uint64[2 * BATCH]  words 2 and 3 of each       missed : uint64[BATCH]  which are not in the table
+    places : uint64[BATCH]     where the entries of the missed ones are to be looked for
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i64s, inlined, named, u64s
+from dask_bpe.kernels._jit import inlined, named, u64s
 from dask_bpe.kernels.lanes import LANES, load_pairs8, match_pair, pack16, store8
 from dask_bpe.kernels.simd import prefetch
 from dask_bpe.kernels.table import LONG_KEY, SHORT, WIDTH, key_of, mix
@@ -40,15 +41,16 @@ class Batch(NamedTuple):
     hashes: Any
     found: Any
     missed: Any
+    places: Any
 
     @classmethod
     def empty(cls) -> Batch:
         """Arrays of any contents."""
-        return cls(*(np.empty(n, kind) for n, kind in _SIZES))
+        return cls(*(np.empty(n, np.uint64) for n in _SIZES))
 
 
-_SIZES = (2 * BATCH, np.uint64), (BATCH, np.uint64), (2 * BATCH, np.uint64), (BATCH, np.int64)
-batch_type = named(Batch, u64s, u64s, u64s, i64s)
+_SIZES = 2 * BATCH, BATCH, 2 * BATCH, BATCH, BATCH
+batch_type = named(Batch, u64s, u64s, u64s, u64s, u64s)
 
 
 @inlined
@@ -95,11 +97,11 @@ def look_up(text, starts, ends, wide, front, index, batch):
         entry = equal & (equal >> _ONE) & _ENTRIES
         at += (entry >> _FOUR) * np.uint64(WIDTH)
         found[2 * k], found[2 * k + 1] = front[at + np.uint64(2)], front[at + np.uint64(3)]
-        missed[misses] = k
+        missed[misses] = np.uint64(k)
         misses += np.uint64(entry == 0)
     mask = np.uint64(index.size - 1)
     for m in range(misses):
-        prefetch(index, np.int64(hashes[missed[m]] & mask))
+        prefetch(index, hashes[missed[m]] & mask)
     return np.int64(misses)
 
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dask_bpe.kernels._jit import inlined, named, u64s
-from dask_bpe.kernels.lanes import LANES, load_pairs8, match_pair, pack16, store8
-from dask_bpe.kernels.simd import prefetch
+from dask_bpe.kernels.lanes import LANES, bits, load8, load_pairs8, match_pair, pack16, store8
+from dask_bpe.kernels.simd import count_trailing_zeros, prefetch
 from dask_bpe.kernels.table import LONG_KEY, SHORT, WIDTH, key_of, mix
 
 # Pre-tokens that are looked up before those that were not there are searched for: their reads of memory overlap.
@@ -30,7 +30,7 @@ BATCH = 512
 # Words of a line.
 LINE = 2 * WIDTH
 
-_ONE, _FOUR = np.uint64(1), np.uint64(4)
+_ONE, _FOUR, _SHORT = np.uint64(1), np.uint64(4), np.uint64(SHORT)
 _ENTRIES = np.uint64(0b10001)
 
 
@@ -62,18 +62,16 @@ def _make_keys(text, starts, ends, keys, hashes):
 @inlined
 def _make_keys_wide(text, starts, ends, keys, hashes):
     """The same for a full batch: keys without a branch, hashes eight at a time."""
-    n_long = 0
     for k in range(BATCH):
-        length = ends[k] - starts[k]
-        pack16(text, starts[k], min(length, SHORT), keys, 2 * k)
-        n_long += length > SHORT
-    for k in range(0, BATCH, LANES):
-        low, high = load_pairs8(keys, 2 * k)
-        store8(hashes, k, mix(low, high))
-    if n_long > 0:
-        for k in range(BATCH):
-            if ends[k] - starts[k] > SHORT:
-                keys[2 * k], keys[2 * k + 1], hashes[k] = key_of(text, starts[k], ends[k] - starts[k])
+        pack16(text, starts[k], min(ends[k] - starts[k], SHORT), keys, 2 * k)
+    for group in range(0, BATCH, LANES):
+        low, high = load_pairs8(keys, 2 * group)
+        store8(hashes, group, mix(low, high))
+        longer = bits(load8(ends, group) - load8(starts, group) > _SHORT)
+        while longer != 0:
+            k = group + count_trailing_zeros(longer)
+            longer &= longer - _ONE
+            keys[2 * k], keys[2 * k + 1], hashes[k] = key_of(text, starts[k], ends[k] - starts[k])
 
 
 @inlined

@@ -27,9 +27,13 @@ _FEW = 64
 
 
 class _Flat(NamedTuple):
-    """The tokens as `kernels.gather` reads them: lengths : uint32[n + 1], slots : uint8[16 * n], values : uint8[]."""
+    """The tokens as `kernels.gather` reads them.
+
+    lengths : uint32[n + 1], sizes : uint8[n + 1], slots : uint8[16 * n], values : uint8[].
+    """
 
     lengths: npt.NDArray[np.uint32]
+    sizes: npt.NDArray[np.uint8]
     slots: npt.NDArray[np.uint8]
     values: npt.NDArray[np.uint8]
 
@@ -55,7 +59,7 @@ class TokenTable:
         is_long = sizes >= kernels.SLOT
         words = np.stack((places, sizes), axis=1).astype("<u8") | np.array((0, kernels.LONG_SLOT), "<u8")
         rows[is_long] = words[is_long].view(np.uint8)
-        return _Flat(lengths, slots, tokens.values)
+        return _Flat(lengths, np.minimum(lengths, kernels.LARGE).astype(np.uint8), slots, tokens.values)
 
     @property
     def lengths(self) -> npt.NDArray[np.uint32]:
@@ -113,10 +117,10 @@ class TokenTable:
 
     def _gathered(self, ids: Ids, bounds: Int64s) -> tuple[bytes, Int64s]:
         """The bytes of all ids, and where in them those of ``ids[bounds[k]:bounds[k + 1]]`` end."""
-        lengths, slots, values = self._flat
+        lengths, sizes, slots, values = self._flat
         words = _to_words(ids)
         ends = np.zeros(len(bounds) - 1, np.int64)
-        if kernels.text_ends[words.itemsize](words, bounds, lengths, ends):
+        if kernels.text_ends[words.itemsize](words, bounds, sizes, lengths, ends):
             at = int(np.flatnonzero(lengths[np.minimum(words, len(self._tokens))] == kernels.UNKNOWN)[0])
             raise self._unknown(ids[at], at)
         data = memory.new_bytes(int(ends[-1]) if len(ends) else 0)

@@ -32,6 +32,8 @@ i64, u64, none = types.int64, types.uint64, types.void
 
 def named(kind: type[tuple[Any, ...]], *members: Any) -> Any:
     """Type of a named tuple: arrays that always go together are one argument."""
+    if len(set(members)) == 1:  # numba has a type of its own for these
+        return types.NamedUniTuple(members[0], len(members), kind)
     return types.NamedTuple(members, kind)
 
 

@@ -29,7 +29,7 @@ from dask_bpe.kernels._jit import (
 )  # fmt: skip
 from dask_bpe.kernels.front import BATCH, batch_type, look_up, put_in_front
 from dask_bpe.kernels.simd import prefetch
-from dask_bpe.kernels.table import INDEX, LONG, LOWER, TOP, WIDTH, add_entry, find, key_of
+from dask_bpe.kernels.table import INDEX, LONG, LOWER, TOP, WIDTH, add_entry, find, guess, key_of
 
 DONE, FULL = 0, 1
 _NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -72,8 +72,8 @@ def count_spans(text, spans, count, origin, cursor, counted, batch, wide):
     index, entries, values, offsets, used = (
         counted.index, counted.entries, counted.values, counted.offsets, counted.used
     )  # fmt: skip
-    hashes, missed, found = batch.hashes, batch.missed, batch.found
-    mask = np.uint64(index.size - 1)
+    keys, hashes, found, missed, places = batch.keys, batch.hashes, batch.found, batch.missed, batch.places
+    one, two = np.uint64(1), np.uint64(2)
     while cursor[0] < count:
         first, last = cursor[0], min(cursor[0] + BATCH, count)
         starts, ends = spans[0, first:last], spans[1, first:last]
@@ -81,19 +81,30 @@ def count_spans(text, spans, count, origin, cursor, counted, batch, wide):
         n_bytes = 0
         for m in range(misses):
             n_bytes += ends[missed[m]] - starts[missed[m]]
-            place = index[np.int64(hashes[missed[m]] & mask)] & LOWER
-            prefetch(entries, np.int64(place) * WIDTH - WIDTH)
+            places[m] = guess(hashes[missed[m]], index)
+            prefetch(entries, places[m])
         if not _has_room(misses, n_bytes, index, entries, values, offsets, used):
             return FULL
+        # Those that are known first, in a loop that is nothing else.
+        unknown = np.uint64(0)
         for m in range(misses):
+            k, at = missed[m], places[m]
+            low, high = keys[two * k], keys[two * k + one]
+            if entries[at] == low and entries[at + one] == high:
+                found[two * k] = at
+                put_in_front(low, high, hashes[k], at, np.uint64(0), counted.front)
+            else:
+                missed[unknown] = k
+                unknown += one
+        for m in range(unknown):
             k = missed[m]
             start, length = starts[k], ends[k] - starts[k]
-            low, high, word = batch.keys[2 * k], batch.keys[2 * k + 1], hashes[k]
+            low, high, word = keys[two * k], keys[two * k + one], hashes[k]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
                 entries[at + 2], entries[at + 3] = np.uint64(0), _NEVER
-            found[2 * k] = np.uint64(at)
+            found[two * k] = np.uint64(at)
             put_in_front(low, high, word, np.uint64(at), np.uint64(0), counted.front)
         for k in range(last - first):
             at = found[2 * k]

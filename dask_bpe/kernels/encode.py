@@ -1,10 +1,10 @@
 """Turn pre-tokens into token ids: a cache of whole pre-tokens, and the merges where it misses.
 
-The cache is a hash table (see `table`) behind a small one (see `front`). Words 2 and 3 of an entry hold up to three
-ids:
+The cache is a hash table (see `table`) behind a small one (see `front`). Words 2 and 3 of an entry hold up to four
+ids, NOTHING in the place of those that there are not:
 
     word 2   id 0 | id 1 << 32
-    word 3   id 2 | number of ids << 32     more than three: word 2 is their place in `overflow`
+    word 3   id 2 | id 3 << 32     more than four: word 2 is their place in `overflow`, word 3 their number | MANY << 32
 
 A full cache stops the kernel (`CACHE_FULL`); the caller enlarges or empties it and calls again.
 """
@@ -42,7 +42,7 @@ from dask_bpe.kernels.merging import (
     scratch_type,
 )
 from dask_bpe.kernels.simd import copy16, prefetch
-from dask_bpe.kernels.table import LOWER, WIDTH, add_entry, find, key_of
+from dask_bpe.kernels.table import WIDTH, add_entry, find, guess, key_of
 
 DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
@@ -50,6 +50,9 @@ CACHED_BYTES = 128
 
 # Room behind ids: they are read and written sixteen at a time.
 SPARE = 16
+
+# Ids that an entry holds itself, and what stands in the place of the last of them when there are more.
+INLINE, MANY = 4, np.uint32(0xFFFFFFFE)
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -134,17 +137,16 @@ def _merged(text, start, length, low, high, word, rules, scratch, out, write):
 @step
 def _remember(at, n, entries, overflow, used):
     """Write to its new entry at `at` the n ids of a pre-token, which stand in `overflow` behind those in use."""
-    count = np.uint64(n) << _HALF
     place = used[3]
-    if n <= 3:
-        second = np.uint64(overflow[place + 1]) if n > 1 else np.uint64(0)
-        third = np.uint64(overflow[place + 2]) if n > 2 else np.uint64(0)
-        entries[at + 2] = np.uint64(overflow[place]) | second << _HALF
-        entries[at + 3] = third | count
-    else:
+    if n > INLINE:
         entries[at + 2] = np.uint64(place)
-        entries[at + 3] = count
+        entries[at + 3] = np.uint64(n) | np.uint64(MANY) << _HALF
         used[3] += n
+        return
+    for i in range(n, INLINE):
+        overflow[place + i] = NOTHING
+    for i in range(2):
+        entries[at + 2 + i] = np.uint64(overflow[place + 2 * i]) | np.uint64(overflow[place + 2 * i + 1]) << _HALF
 
 
 @inlined
@@ -160,16 +162,20 @@ def _has_room(count, n_bytes, index, entries, values, offsets, overflow, used):
 
 @inlined
 def _emit_one(values, overflow, k, write, out):
-    """Write the ids of pre-token k of a batch; three at once, always. Returns the ids written."""
+    """Write the ids of pre-token k of a batch; four at once, always. Returns the ids written."""
     pair, rest = values[2 * k], values[2 * k + 1]
-    n = np.int64(rest >> _HALF)
+    if rest >> _HALF == MANY:
+        n, place = np.int64(rest & _LOW), np.int64(pair)
+        for i in range(0, n, SPARE):
+            copy16(overflow, place + i, out, write + i)
+        return write + n
+    n = np.int64(1)
     out[write] = np.uint32(pair & _LOW)
     out[write + 1] = np.uint32(pair >> _HALF)
     out[write + 2] = np.uint32(rest & _LOW)
-    if n > 3:
-        place = np.int64(pair)
-        for i in range(0, n, SPARE):
-            copy16(overflow, place + i, out, write + i)
+    out[write + 3] = np.uint32(rest >> _HALF)
+    for i in range(1, INLINE):
+        n += np.int64(out[write + i] != NOTHING)
     return write + n
 
 
@@ -177,12 +183,12 @@ def _emit_one(values, overflow, k, write, out):
 def _emit(values, overflow, start, stop, wide, write, out):
     """Write the ids of pre-tokens start..stop of a batch. Returns the ids written.
 
-    Four at a time where none of them has more than three ids, as in nearly all groups of English.
+    Four at a time where none of them has more than four ids, as in nearly all groups of English.
     """
     k = start
     if wide:
         while k + 4 <= stop:
-            written = store_quads(out, write, values, 2 * k)
+            written = store_quads(out, write, values, 2 * k, NOTHING, MANY)
             write += written
             if written < 0:
                 write -= written
@@ -219,8 +225,8 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
     """
     front, index, entries = cache.front, cache.index, cache.entries
     values, offsets, overflow, used = cache.values, cache.offsets, cache.overflow, cache.used
-    hashes, missed = batch.hashes, batch.missed
-    mask = np.uint64(index.size - 1)
+    keys, hashes, found, missed, places = batch.keys, batch.hashes, batch.found, batch.missed, batch.places
+    one, two = np.uint64(1), np.uint64(2)
     while cursor[0] < count:
         first, last = cursor[0], min(cursor[0] + BATCH, count)
         starts, ends = spans[0, first:last], spans[1, first:last]
@@ -229,23 +235,36 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
         for m in range(misses):
             length = ends[missed[m]] - starts[missed[m]]
             if length > CACHED_BYTES:
-                last, misses = first + missed[m], m
+                last, misses = first + np.int64(missed[m]), m
                 break
             n_bytes += length
-            place = index[np.int64(hashes[missed[m]] & mask)] & LOWER
-            prefetch(entries, np.int64(place) * WIDTH - WIDTH)
+            places[m] = guess(hashes[missed[m]], index)
+            prefetch(entries, places[m])
         if not _has_room(misses, n_bytes, index, entries, values, offsets, overflow, used):
             return CACHE_FULL
+        # Those that are known first, in a loop that is nothing else.
+        unknown = np.uint64(0)
         for m in range(misses):
+            k, at = missed[m], places[m]
+            low, high = keys[two * k], keys[two * k + one]
+            if entries[at] == low and entries[at + one] == high:
+                second, third = entries[at + two], entries[at + two + one]
+                found[two * k], found[two * k + one] = second, third
+                prefetch(overflow, second if third >> _HALF == MANY else np.uint64(0))
+                put_in_front(low, high, hashes[k], second, third, front)
+            else:
+                missed[unknown] = k
+                unknown += one
+        for m in range(unknown):
             k = missed[m]
             start, length = starts[k], ends[k] - starts[k]
-            low, high, word = batch.keys[2 * k], batch.keys[2 * k + 1], hashes[k]
+            low, high, word = keys[two * k], keys[two * k + one], hashes[k]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
                 n = _merged(text, start, length, low, high, word, rules, scratch, overflow, used[3])
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
                 _remember(at, n, entries, overflow, used)
-            batch.found[2 * k], batch.found[2 * k + 1] = entries[at + 2], entries[at + 3]
+            found[two * k], found[two * k + one] = entries[at + 2], entries[at + 3]
             put_in_front(low, high, word, entries[at + 2], entries[at + 3], front)
         done = np.int64(0)
         while cursor[2] < stops.size and stops[cursor[2]] <= last:

@@ -9,7 +9,8 @@ of memory: of English one pre-token in twenty is not here, of code one in forty.
 Pre-tokens are looked up in batches:
 
     keys : uint64[2 * BATCH]   words 0 and 1 of each       hashes : uint64[BATCH]
-    found : uint64[2 * BATCH]  words 2 and 3 of each       missed : int64[BATCH]   which are not in the table
+    found : uint64[2 * BATCH]  words 2 and 3 of each       missed : uint64[BATCH]  which are not in the table
+    places : uint64[BATCH]     where the entries of the missed ones are to be looked for
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dask_bpe.kernels._jit import i64s, inlined, named, u64s
-from dask_bpe.kernels.lanes import LANES, load_pairs8, match_pair, pack16, store8
-from dask_bpe.kernels.simd import prefetch
+from dask_bpe.kernels._jit import inlined, named, u64s
+from dask_bpe.kernels.lanes import LANES, bits, load8, load_pairs8, match_pair, pack16, store8
+from dask_bpe.kernels.simd import count_trailing_zeros, prefetch
 from dask_bpe.kernels.table import LONG_KEY, SHORT, WIDTH, key_of, mix
 
 # Pre-tokens that are looked up before those that were not there are searched for: their reads of memory overlap.
@@ -29,7 +30,7 @@ BATCH = 512
 # Words of a line.
 LINE = 2 * WIDTH
 
-_ONE, _FOUR = np.uint64(1), np.uint64(4)
+_ONE, _FOUR, _SHORT = np.uint64(1), np.uint64(4), np.uint64(SHORT)
 _ENTRIES = np.uint64(0b10001)
 
 
@@ -40,15 +41,16 @@ class Batch(NamedTuple):
     hashes: Any
     found: Any
     missed: Any
+    places: Any
 
     @classmethod
     def empty(cls) -> Batch:
         """Arrays of any contents."""
-        return cls(*(np.empty(n, kind) for n, kind in _SIZES))
+        return cls(*(np.empty(n, np.uint64) for n in _SIZES))
 
 
-_SIZES = (2 * BATCH, np.uint64), (BATCH, np.uint64), (2 * BATCH, np.uint64), (BATCH, np.int64)
-batch_type = named(Batch, u64s, u64s, u64s, i64s)
+_SIZES = 2 * BATCH, BATCH, 2 * BATCH, BATCH, BATCH
+batch_type = named(Batch, u64s, u64s, u64s, u64s, u64s)
 
 
 @inlined
@@ -60,18 +62,16 @@ def _make_keys(text, starts, ends, keys, hashes):
 @inlined
 def _make_keys_wide(text, starts, ends, keys, hashes):
     """The same for a full batch: keys without a branch, hashes eight at a time."""
-    n_long = 0
     for k in range(BATCH):
-        length = ends[k] - starts[k]
-        pack16(text, starts[k], min(length, SHORT), keys, 2 * k)
-        n_long += length > SHORT
-    for k in range(0, BATCH, LANES):
-        low, high = load_pairs8(keys, 2 * k)
-        store8(hashes, k, mix(low, high))
-    if n_long > 0:
-        for k in range(BATCH):
-            if ends[k] - starts[k] > SHORT:
-                keys[2 * k], keys[2 * k + 1], hashes[k] = key_of(text, starts[k], ends[k] - starts[k])
+        pack16(text, starts[k], min(ends[k] - starts[k], SHORT), keys, 2 * k)
+    for group in range(0, BATCH, LANES):
+        low, high = load_pairs8(keys, 2 * group)
+        store8(hashes, group, mix(low, high))
+        longer = bits(load8(ends, group) - load8(starts, group) > _SHORT)
+        while longer != 0:
+            k = group + count_trailing_zeros(longer)
+            longer &= longer - _ONE
+            keys[2 * k], keys[2 * k + 1], hashes[k] = key_of(text, starts[k], ends[k] - starts[k])
 
 
 @inlined
@@ -95,11 +95,11 @@ def look_up(text, starts, ends, wide, front, index, batch):
         entry = equal & (equal >> _ONE) & _ENTRIES
         at += (entry >> _FOUR) * np.uint64(WIDTH)
         found[2 * k], found[2 * k + 1] = front[at + np.uint64(2)], front[at + np.uint64(3)]
-        missed[misses] = k
+        missed[misses] = np.uint64(k)
         misses += np.uint64(entry == 0)
     mask = np.uint64(index.size - 1)
     for m in range(misses):
-        prefetch(index, np.int64(hashes[missed[m]] & mask))
+        prefetch(index, hashes[missed[m]] & mask)
     return np.int64(misses)
 
 

@@ -268,24 +268,28 @@ def _packed(builder: Any, words: Any, mask: Any, pointer: Any) -> None:
 
 
 @intrinsic
-def store_quads(typing_context: Any, array: Any, index: Any, quads: Any, at: Any) -> Any:
-    """Write the words of four lists of up to three to an array of uint32, one after the other; their number.
+def store_quads(typing_context: Any, array: Any, index: Any, quads: Any, at: Any, nothing: Any, many: Any) -> Any:
+    """Write the words of four lists of up to four to an array of uint32, one after the other; their number.
 
-    A list is two words of `quads`: three halves of words, and the length. Room for 16 is needed. Nothing counts as
-    written, and -1 is returned, if a length is greater than 3.
+    A list is two words of `quads`: four halves of words, `nothing` where there is none. Room for 16 is needed. Nothing
+    counts as written, and -1 is returned, if the last half of a list is `many`.
     """
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         quads_sig = signature(sig.return_type, sig.args[2], sig.args[3])
-        lists = builder.load(pointer_to(context, builder, quads_sig, arguments[2:], _HALVES), align=8)
-        lanes = ir.VectorType(_I32, 16)
-        nothing = ir.Constant(_HALVES, ir.Undefined)
-        lengths = builder.shuffle_vector(lists, nothing, ir.Constant(lanes, [k | 3 for k in range(16)]))
-        chosen = builder.icmp_unsigned(">", lengths, ir.Constant(_HALVES, [0, 1, 2, 3] * 4))
+        lists = builder.load(pointer_to(context, builder, quads_sig, arguments[2:4], _HALVES), align=8)
+
+        def equal(word: Any) -> Any:
+            lane = builder.insert_element(ir.Constant(_HALVES, ir.Undefined), word, ir.Constant(_I32, 0))
+            everywhere = ir.Constant(ir.VectorType(_I32, 16), [0] * 16)
+            return builder.icmp_unsigned("==", lists, builder.shuffle_vector(lane, lane, everywhere))
+
+        chosen = builder.not_(equal(arguments[4]))
         _packed(builder, lists, chosen, pointer_to(context, builder, sig, arguments[:2], _I32))
         mask = builder.zext(builder.bitcast(chosen, ir.IntType(16)), _I64)
         count = call_llvm(builder, "llvm.ctpop.i64", _I64, [mask])
-        too_long = builder.icmp_unsigned("!=", builder.and_(mask, ir.Constant(_I64, 0x8888)), ir.Constant(_I64, 0))
+        longer = builder.and_(builder.bitcast(equal(arguments[5]), ir.IntType(16)), ir.Constant(ir.IntType(16), 0x8888))
+        too_long = builder.icmp_unsigned("!=", longer, ir.Constant(ir.IntType(16), 0))
         return builder.select(too_long, ir.Constant(_I64, -1), count)
 
-    return types.int64(array, types.int64, quads, types.int64), generate
+    return types.int64(array, types.int64, quads, types.int64, types.uint32, types.uint32), generate

@@ -123,7 +123,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         builder.call(function, [pointer, ir.Constant(i32, 0), ir.Constant(i32, 3), ir.Constant(i32, 1)])
         return context.get_dummy_value()
 
-    return types.void(array, types.int64), generate
+    return types.void(array, index), generate
 
 
 @intrinsic

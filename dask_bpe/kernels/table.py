@@ -113,6 +113,21 @@ def keep_long(text, start, length, values, offsets, used):
 
 
 @inlined
+def guess(word, index):
+    """Where the entry of a string with this hash begins in `entries`, if it has one; any place, if it has none.
+
+    Only the index is read: it takes two strings with the same 32 bits of their hashes to be wrong.
+    """
+    mask = np.uint64(index.size - 1)
+    slot = word & mask
+    place = index[slot]
+    while place != 0 and place >> HALF != word >> HALF:
+        slot = (slot + np.uint64(1)) & mask
+        place = index[slot]
+    return (max(place & LOWER, np.uint64(1)) - np.uint64(1)) * np.uint64(WIDTH)
+
+
+@inlined
 def find(text, start, length, low, high, word, index, entries, values, offsets):
     """Where the entry of a string begins in `entries`, or -1; and the slot of `index` where the search ended.
 

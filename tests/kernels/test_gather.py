@@ -17,7 +17,7 @@ from dask_bpe.kernels import gather as kernels
 from dask_bpe.kernels.memory import new_bytes
 
 # Of every length around those at which the copy changes; empty where no token has the id.
-LENGTHS = (*range(20), 31, 32, 33, 47, 48, 49, 300)
+LENGTHS = (*range(20), 31, 32, 33, 47, 48, 49, 254, 255, 256, 300)
 TOKENS = tuple(bytes((index * 7 + at) % 251 for at in range(length)) for index, length in enumerate(LENGTHS))
 KNOWN = range(1, len(TOKENS))
 TABLE = TokenTable(TOKENS)
@@ -47,7 +47,7 @@ def test_nothing_is_written_beside_the_text(ids: list[int], dtype: Any) -> None:
     expected = simple(ids)
     words = np.array(ids, dtype)
     room = np.full(len(expected) + 128, 0xEE, np.uint8)
-    kernels.gather[words.itemsize](words, *TABLE._flat[1:], room[64 : 64 + len(expected)])
+    kernels.gather[words.itemsize](words, *TABLE._flat[2:], room[64 : 64 + len(expected)])
     assert room.tobytes() == b"\xee" * 64 + expected + b"\xee" * 64
 
 
@@ -96,3 +96,11 @@ def test_new_bytes() -> None:
     one, other = new_bytes(1), new_bytes(1)
     assert one is not other
     assert len(new_bytes(1000)) == 1000
+
+
+def test_bytes_on_huge_pages() -> None:
+    for size in ((1 << 21) - 1, 1 << 21, (3 << 21) + 5):
+        made = new_bytes(size)
+        assert len(made) == size
+    table = TokenTable([b"", b"ab"])
+    assert table.decode(np.ones(3 << 21, np.uint16)) == b"ab" * (3 << 21)

@@ -51,8 +51,8 @@ def text_ends(ids, bounds, sizes, lengths, ends):
     """Write where in bytes the texts ``ids[bounds[k]:bounds[k + 1]]`` end, laid end to end, to ends : int64[n].
 
     lengths : uint32[n_ids + 1], the bytes of every id; UNKNOWN for those that are none and behind the last one.
-    sizes : uint8[n_ids + 1], the same, LARGE for what does not fit. It stays in the cache: gathers of eight lengths took
-    twice as long as one size after the other. Returns the number of unknown ids.
+    sizes : uint8[n_ids + 1], the same, LARGE for what does not fit. It stays in the cache: gathers of eight lengths
+    took twice as long as one size after the other. Returns the number of unknown ids.
     """
     last = np.uint64(lengths.size - 1)
     total = unknown = np.int64(0)

@@ -40,8 +40,8 @@ def zeros(count: int, dtype: Any = np.uint64) -> npt.NDArray[Any]:
 def new_bytes(size: int) -> bytes:
     """`bytes` of any contents, for a kernel to fill before somebody else sees them, as Python's own C code does.
 
-    ``np.frombuffer`` of them is what a kernel takes. To fill an array and copy it takes 0.08 s more a GB; to touch pages
-    of 4 kB for the first time, 0.3 s.
+    ``np.frombuffer`` of them is what a kernel takes. To fill an array and copy it takes 0.08 s more a GB; to touch
+    pages of 4 kB for the first time, 0.3 s.
     """
     made: bytes = _NEW_BYTES(None, size) if size else b""
     start = -(-id(made) // _HUGE_PAGE) * _HUGE_PAGE

@@ -7,7 +7,7 @@ A block is a range of nominal positions in a file. Of plain text, the worker tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -100,6 +100,23 @@ def gather(blocks: Iterable[Block], size: int) -> list[list[Block]]:
         partitions[-1].append(block)
         room -= n_bytes
     return partitions
+
+
+def n_bytes(partition: Iterable[Block]) -> int:
+    """Nominal size of a partition."""
+    return sum(block.stop - block.start for block in partition)
+
+
+def name_of(partition: Sequence[Block]) -> str:
+    """What people know a partition by: its files, and which bytes of a file that has more."""
+    first, last = partition[0], partition[-1]
+    if len(partition) > 1:
+        return f"{first.path} to {last.path} ({len(partition):,} files)"
+    return (
+        first.path
+        if first.stop - first.start == first.size
+        else f"{first.path}, bytes {first.start:,} to {first.stop:,}"
+    )
 
 
 def _character_start(path: str, position: int) -> int:

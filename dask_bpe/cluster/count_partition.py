@@ -28,23 +28,26 @@ _SLICE_BYTES = 8 << 20
 
 def count_partitions(parts: Iterable[tuple[int, Sequence[Block]]], reading: Reading, job: str) -> list[PretokenCounts]:
     """A partition of the bag: the number of a partition, and its blocks."""
-    return [count_partition(number, part, [], reading, job) for number, part in parts]
+    counted: list[PretokenCounts] = []
+    for number, part in parts:
+        with schedule.task(job, number):
+            counted.append(count_partition(part, [], reading, job))
+    return counted
 
 
-def count_partition(number: int, part: Sequence[Block], bad: list[Bad], reading: Reading, job: str) -> PretokenCounts:
+def count_partition(part: Sequence[Block], bad: list[Bad], reading: Reading, job: str) -> PretokenCounts:
     """The counts of the blocks that a task reads; the documents that cannot be read are added to `bad`."""
-    with schedule.task(job, number):
-        counting = _Counting(reading, job, expected_distinct(sum(block.stop - block.start for block in part)))
-        for block in part:
-            reported = schedule.Reported(job, block.stop - block.start)
-            for content in blocks.read(block, reading):
-                if isinstance(content, Bad):
-                    bad.append(content)
-                    counting.leave_out(content)
-                else:
-                    counting.add(content, block.origin + content.start, reported.add)
-            reported.rest()
-        return counting.freeze()
+    counting = _Counting(reading, job, expected_distinct(blocks.n_bytes(part)))
+    for block in part:
+        reported = schedule.Reported(job, block.stop - block.start)
+        for content in blocks.read(block, reading):
+            if isinstance(content, Bad):
+                bad.append(content)
+                counting.leave_out(content)
+            else:
+                counting.add(content, block.origin + content.start, reported.add)
+        reported.rest()
+    return counting.freeze()
 
 
 def count_texts_of(texts: Iterable[str], numbers: Iterable[int], reading: Reading, job: str) -> list[PretokenCounts]:

@@ -395,7 +395,7 @@ def _encode_files(partitions: list[Partition], encoding: Encoding, client: Clien
     # Those that take longest begin first: none of them is left to the end.
     order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
     make = partitioned(order, encode_partitions, encoding=_shared(encoding))
-    run(make, len(order), client, encoding.job, collected.add, lambda n, reason: Failed(order[n].index, reason))
+    run(make, len(order), client, collected.add, lambda n, reason: Failed(order[n].index, reason))
 
 
 def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
@@ -406,7 +406,7 @@ def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collecte
         tasks = tasks_of(dask.optimize(encoded)[0])
         return [tasks[number] for number in numbers]
 
-    run(make, bag.npartitions, client, encoding.job, collected.add, Failed)
+    run(make, bag.npartitions, client, collected.add, Failed)
 
 
 def _shared(encoding: Encoding) -> Any:

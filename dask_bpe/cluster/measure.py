@@ -22,6 +22,7 @@ from dask_bpe.cluster.measure_partition import (
     measure_tasks,
 )
 from dask_bpe.cluster.planning.sample_pieces import choose
+from dask_bpe.cluster.compute import compute
 from dask_bpe.cluster.run import partitioned, run
 from dask_bpe.errors import IncompleteError
 from dask_bpe.io.inputs import InputFormat
@@ -136,7 +137,7 @@ def _run(tasks: list[Task], wanted: Wanted, client: Client | None, view: Progres
             reports[report.index] = report
 
         make = partitioned(tasks, measure_tasks, shared=shared)
-        run(make, len(tasks), client, job, collect, lambda n, reason: Report(tasks[n].index, {}, failure=reason))
+        run(make, len(tasks), client, collect, lambda n, reason: Report(tasks[n].index, {}, failure=reason))
     return [reports[index] for index in sorted(reports)]
 
 
@@ -159,5 +160,5 @@ def _measure_texts(texts: Source, wanted: Wanted, client: Client | None) -> list
     if not isinstance(texts, db.Bag):
         return measure_documents(as_documents(texts), wanted)
     bag: Any = texts.map_partitions(measure_documents, wanted=dask.delayed(wanted, traverse=False))
-    measured: list[tuple[Part, Unread]] = schedule.compute(bag, client)
+    measured: list[tuple[Part, Unread]] = compute(bag, client)
     return measured

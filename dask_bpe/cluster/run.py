@@ -13,7 +13,7 @@ import dask.bag as db
 from dask.callbacks import Callback
 
 from dask_bpe.cluster import schedule
-from dask_bpe.errors import ClusterError
+from dask_bpe.cluster.compute import DIED, WorkerWatch
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 # takes it for the first one.
 Make = Callable[[Sequence[int], int], Sequence[Any]]
 
-_SECONDS_WITHOUT_WORKERS = 60.0
 _SECONDS_BETWEEN_POLLS, _SECONDS_BETWEEN_LOOKS = 0.02, 1.0
 # So many tasks for each thread, and at least so many, are given to the cluster; the others wait here. A worker that
 # dies takes no more than its share of these with it, and the scheduler need not know of a hundred thousand.
 _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 16
 # When nothing waits any more, a task is begun once more if it takes so many times the median, and so many seconds.
 _SLOW_TIMES, _SLOW_SECONDS = 3.0, 10.0
-# How long such a twin that has lost is waited for at the end.
-_SECONDS_FOR_TWINS = 5.0
 
 
 def partitioned(items: Sequence[Any], function: Callable[..., list[Any]], **told: Any) -> Make:
@@ -52,7 +49,6 @@ def run(
     make: Make,
     n_items: int,
     client: Client | None,
-    job: str,
     collect: Callable[[Any], None],
     failed: Callable[[int, str], Any],
 ) -> None:
@@ -67,7 +63,6 @@ def run(
     make : makes the tasks of the items with some numbers, given these and the number of the attempt: Delayed objects
         in the order in which they are to begin, each giving a list of reports.
     n_items : the items' numbers are those below.
-    job : the name of the job.
     collect : is given the reports in any order, one or two for an item. What it raises stops the job.
     failed : makes the report of an item that killed its workers.
 
@@ -79,7 +74,7 @@ def run(
     if client is None:
         _run_here(make(range(n_items), 0), collect)
     else:
-        _Run(make, n_items, client, job, collect, failed).go()
+        _Run(make, n_items, client, collect, failed).go()
 
 
 def _run_here(tasks: Sequence[Any], collect: Callable[[Any], None]) -> None:
@@ -106,11 +101,10 @@ class _Run:
         make: Make,
         n_items: int,
         client: Client,
-        job: str,
         collect: Callable[[Any], None],
         failed: Callable[[int, str], Any],
     ) -> None:
-        self._make, self._client, self._job = make, client, job
+        self._make, self._client = make, client
         self._collect, self._failed = collect, failed
         self._queue = deque(range(n_items))
         self._n_threads = schedule.n_threads(client)
@@ -125,7 +119,7 @@ class _Run:
         # Those whose workers died again and again; the ones among them that are to be tried alone.
         self._suspects: set[int] = set()
         self._alone: list[int] = []
-        self._had_workers = time.monotonic()
+        self._workers = WorkerWatch(client)
 
     def go(self) -> None:
         """Until every item is reported."""
@@ -150,8 +144,6 @@ class _Run:
             left = [future for future, number in self._futures.items() if not future.done() or number in self._waiting]
             if left:
                 self._client.cancel(left, force=True)
-        if self._doubled:
-            self._client.run(schedule.stop_in_worker, self._job, _SECONDS_FOR_TWINS, on_error="ignore")
 
     def _fill(self) -> list[Any]:
         """Give more tasks to the cluster when half of those that it may have are done."""
@@ -199,13 +191,7 @@ class _Run:
         """See whether there are workers, and which tasks take too long; the futures of their twins."""
         now = time.monotonic()
         processing = self._client.processing()
-        if processing:
-            self._had_workers = now
-        elif now - self._had_workers > _SECONDS_WITHOUT_WORKERS:
-            raise ClusterError(
-                f"the cluster at {self._client.scheduler.address} has had no workers for"
-                f" {_SECONDS_WITHOUT_WORKERS:.0f} s: start some, and ask for the job again to go on with it"
-            )
+        self._workers.see(processing)
         self._give_up_twins(processing)
         place = {key: worker for worker, keys in processing.items() for key in keys}
         for key in place:
@@ -241,4 +227,4 @@ def _reason_of(future: Any) -> str:
     error = future.exception() if future.status == "error" else None
     if error is not None and not isinstance(error, KilledWorker):
         raise error
-    return "its worker died again and again, perhaps for want of memory" if error else "its task was lost"
+    return DIED if error else "its task was lost"

@@ -13,8 +13,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 import dask_bpe
+from dask_bpe.cluster import compute, schedule
 from dask_bpe.cluster import run as running
-from dask_bpe.cluster import schedule
 from dask_bpe.cluster.run import run as run_tasks
 from dask_bpe.errors import ClusterError, IncompleteError
 from dask_bpe.progress import Progress
@@ -43,15 +43,15 @@ def run(client: Client | None, items: Sequence[Any], task: Any) -> list[Any]:
         bag = db.from_sequence([items[number] for number in numbers], npartitions=len(numbers))
         return list(bag.map_partitions(attempted, attempt=attempt).to_delayed(optimize_graph=False))
 
-    with schedule.job("testing", None, "B", Progress(), client) as job:
-        run_tasks(make, len(items), client, job, reports.append, lambda number, why: (items[number], why))
+    with schedule.job("testing", None, "B", Progress(), client):
+        run_tasks(make, len(items), client, reports.append, lambda number, why: (items[number], why))
     return reports
 
 
 def test_the_one_that_hangs_is_begun_again(own_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_SLOW_SECONDS", 1.0)
     monkeypatch.setattr(running, "_SECONDS_BETWEEN_LOOKS", 0.1)
-    monkeypatch.setattr(running, "_SECONDS_FOR_TWINS", 0.1)
+    monkeypatch.setattr(schedule, "_SECONDS_FOR_LOSERS", 0.1)
     folder = str(tmp_path)
 
     def task(number: int) -> int:
@@ -99,7 +99,7 @@ def test_a_bounded_number_is_given_to_the_cluster(own_client: Client, monkeypatc
 
 
 def test_no_workers_is_an_error(cluster: LocalCluster, own_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_SECONDS_WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr(compute, "_SECONDS_WITHOUT_WORKERS", 1.0)
     monkeypatch.setattr(running, "_SECONDS_BETWEEN_LOOKS", 0.1)
     cluster.scale(0)
     while own_client.nthreads():

@@ -100,9 +100,9 @@ def count_in_folder(
                 counting,
                 reducing,
             )
-            parts, failed = count_partitions(plan.partitions, shared, client, job)
+            counted, failed = count_partitions(plan.partitions, shared, client, job)
             _record(failed, plan, folder)
-            roots = add_up(parts, shared, split_every, client)
+            roots = add_up(counted, shared, split_every, client)
     return _join(roots, folder, plan, min_count)
 
 

@@ -14,7 +14,7 @@ import dask.bag as db
 import numpy.typing as npt
 
 from dask_bpe import machine
-from dask_bpe.cluster import contents, schedule
+from dask_bpe.cluster import blocks, contents, schedule
 from dask_bpe.cluster.contents import Errors, OnError
 from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths, listed
 from dask_bpe.cluster.encode_outcomes import Outcomes
@@ -393,7 +393,7 @@ def _manifest(parts: Sequence[Part], options: Mapping[str, Any], vocabulary: Voc
 
 def _encode_files(partitions: list[Partition], encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
     # Those that take longest begin first: none of them is left to the end.
-    order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
+    order = sorted(partitions, key=lambda partition: -blocks.n_bytes(partition.blocks))
     make = partitioned(order, encode_partitions, encoding=_shared(encoding))
     run(make, len(order), client, collected.add, lambda n, reason: Failed(order[n].index, reason))
 

@@ -56,7 +56,7 @@ class Outcomes:
 
     def _tell(self, part: Part, outcome: Done) -> None:
         """Show what came of a partition; bytes and tokens the tasks tell themselves while they work."""
-        self._state.partition(part.index, "resumed" if outcome.resumed else "done", outcome.seconds)
+        self._state.partition(part.index, "resumed" if outcome.resumed else "done", outcome.seconds, outcome.worker)
         figures = {
             "documents": part.n_documents,
             "invalid": part.n_invalid,

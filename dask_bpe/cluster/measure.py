@@ -11,6 +11,7 @@ import dask.bag as db
 
 from dask_bpe.analysis.measure import Amount, Cost, Part, join
 from dask_bpe.cluster import blocks, schedule
+from dask_bpe.cluster.compute import compute
 from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths
 from dask_bpe.cluster.measure_partition import (
     Report,
@@ -22,7 +23,6 @@ from dask_bpe.cluster.measure_partition import (
     measure_tasks,
 )
 from dask_bpe.cluster.planning.sample_pieces import choose
-from dask_bpe.cluster.compute import compute
 from dask_bpe.cluster.run import partitioned, run
 from dask_bpe.errors import IncompleteError
 from dask_bpe.io.inputs import InputFormat

@@ -1,5 +1,4 @@
-"""Counts of partitions added up in the memory of the workers, in trees, one per bucket: so that no worker ever holds all
-distinct pre-tokens."""
+"""Counts added up in the memory of workers, in trees, one per bucket: none ever holds all distinct pre-tokens."""
 
 from __future__ import annotations
 
@@ -73,15 +72,17 @@ def reduce_in_memory(
     try:
         return combine(compute_all([total.to_delayed(optimize_graph=False) for total in sums], client))
     except IncompleteError as error:
-        raise IncompleteError(_what_died(error, counted.name, name_of)) from error
+        raise IncompleteError(_what_died(error, counted, name_of)) from error
 
 
-def _what_died(error: IncompleteError, counted: str, name_of: Callable[[int], str]) -> str:
+def _what_died(error: IncompleteError, counted: db.Bag, name_of: Callable[[int], str]) -> str:
     """Which task of a graph it was, as far as Dask knows: it blames all that a worker had when it died."""
-    key = getattr(error.__cause__, "task", None)
-    if isinstance(key, tuple) and key[0] == counted:
-        return f"{name_of(key[1])} could not be counted: {DIED} (or because of a task beside it)"
-    return f"counts could not be added up: {DIED}; give workers more"
+    key, graph = getattr(error.__cause__, "task", None), counted.__dask_graph__()
+    for number, name in enumerate(counted.__dask_keys__()):
+        # Optimized, the name that a partition had is that of another one.
+        if key in (name, getattr(graph[name], "target", name)):
+            return f"{name_of(number)} could not be counted: {DIED} (or because of a task beside it)"
+    return str(error)
 
 
 def _group_sizes(n_parts: int, n_buckets: int, split_every: int) -> list[int]:

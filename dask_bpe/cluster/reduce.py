@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import dask
 import dask.bag as db
+from dask.core import get_dependencies
 
 from dask_bpe.cluster import schedule
 from dask_bpe.cluster.compute import DIED, compute_all
@@ -77,11 +78,16 @@ def reduce_in_memory(
 
 def _what_died(error: IncompleteError, counted: db.Bag, name_of: Callable[[int], str]) -> str:
     """Which task of a graph it was, as far as Dask knows: it blames all that a worker had when it died."""
-    key, graph = getattr(error.__cause__, "task", None), counted.__dask_graph__()
-    for number, name in enumerate(counted.__dask_keys__()):
-        # Optimized, the name that a partition had is that of another one.
-        if key in (name, getattr(graph[name], "target", name)):
-            return f"{name_of(number)} could not be counted: {DIED} (or because of a task beside it)"
+    died, graph = getattr(error.__cause__, "task", None), dict(counted.__dask_graph__())
+    for number, key in enumerate(counted.__dask_keys__()):
+        needed = [key]
+        while needed:
+            key = needed.pop()
+            if key == died:
+                return f"{name_of(number)} could not be counted: {DIED} (or because of a task beside it)"
+            if key in graph:
+                needed += get_dependencies(graph, key)
+                del graph[key]
     return str(error)
 
 

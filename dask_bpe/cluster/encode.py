@@ -32,6 +32,7 @@ from dask_bpe.cluster.encode_plan import block_size, check_unchanged, partitions
 from dask_bpe.cluster.recorded import recorded
 from dask_bpe.cluster.run import partitioned, run, tasks_of
 from dask_bpe.errors import InputError, OutputError, ParameterError, VocabularyError, whole_number
+from dask_bpe.io.failures import write_failures
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.job import VOCABULARY, Job, JobFolder, Part, open_job
 from dask_bpe.io.manifest import Manifest
@@ -166,7 +167,7 @@ def encode_corpus(
     InputError, OutputError, ParameterError, ClusterError
         What is complete stays in `out`; if nothing is, nothing stays.
     IncompleteError
-        Some partitions could not be read. The same call again does only them.
+        Some partitions failed for good; ``failed.jsonl`` lists them. The same call again does only them.
     """
     began = time.perf_counter()
     if not isinstance(tokenizer, Tokenizer):
@@ -255,6 +256,7 @@ def _encode(
             assert isinstance(source, db.Bag)
             state.divide(source.npartitions)
             _encode_bag(source, encoding, client, collected)
+        write_failures(folder.path, collected.failures(planned))
         parts = collected.parts()
         if total is None:
             state.reach("encoding", sum(part.n_bytes for part in parts))

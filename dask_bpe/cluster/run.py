@@ -56,7 +56,8 @@ def run(
 
     On a cluster every task is a future of its own, a bounded number of them at a time: one whose worker dies again and
     again, at last also alone, is reported as failed and the others go on; when nothing waits any more, those that take
-    much longer than the others are begun once more on another worker, and the first to end counts.
+    much longer than the others are begun once more on another worker, and the first to end counts. The other one may
+    go on until the job ends: see `schedule.job`.
 
     Parameters
     ----------

@@ -161,7 +161,9 @@ def test_without_a_work_folder_the_partition_is_named(
     own_client: Client, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting, "count_partitions", lambda parts, reading, job: os._exit(1))
-    with pytest.raises(IncompleteError, match=r"text/[ab]\.txt, bytes \d.* could not be counted: .*--work-dir") as caught:
+    with pytest.raises(
+        IncompleteError, match=r"text/[ab]\.txt, bytes \d.* could not be counted: .*--work-dir"
+    ) as caught:
         dask_bpe.count_pretokens(text, **RULES, client=own_client)
     assert "\n" not in str(caught.value)
     bag = db.from_sequence(range(3), npartitions=3).map(lambda number: os._exit(1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -149,7 +150,11 @@ def test_a_bag_whose_partition_kills_its_workers_is_encoded_but_for_that(own_cli
         IncompleteError, match="1 of 6 partitions could not be encoded; the first, number 3: its worker"
     ):
         encode()
+    (failed,) = map(json.loads, (tmp_path / "out" / "failed.jsonl").read_text().splitlines())
+    assert failed["partition"] == 3
+    assert "died again and again" in failed["reason"]
     deadly.unlink()
     assert encode().n_resumed == 5
+    assert not (tmp_path / "out" / "failed.jsonl").exists()
     assert dask_bpe.verify_corpus(tmp_path / "out").n_documents == 6
     assert [tokenizer.decode(ids) for ids in dask_bpe.open_tokens(tmp_path / "out").documents] == texts

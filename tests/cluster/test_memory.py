@@ -1,13 +1,13 @@
 """4 GB of text on workers of 1 GiB: no worker is ended, paused or made to spill, whatever is trained or encoded.
 
-With ``--log-cli-level=INFO`` every test says what its workers took: a row of the table in the README.
+With ``-s`` every test says what its workers took: a row of the table in the README.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import string
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def workers(request: pytest.FixtureRequest) -> Iterator[Client]:
         yield client
         peak = max(client.run(machine.peak_memory).values())
         what = request.node.name.removeprefix("test_").replace("_", " ")
-        logging.getLogger(__name__).info("| %s | %.1f GB | 2 of 1 GiB | %.0f MB |", what, BYTES / 1e9, peak / 1e6)
+        sys.stdout.write(f"\n| {what} | {BYTES / 1e9:g} GB | 2 of 1 GiB | {peak / 1e6:.0f} MB |\n")
         assert client.run(os.getpid) == before
         assert peak < LIMIT
         assert not any(client.run(spilled).values())

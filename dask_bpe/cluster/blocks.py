@@ -73,6 +73,11 @@ def divide(
     """Blocks of about `size` bytes; of all files together only the first `limit` bytes, if given.
 
     A file that cannot be read from the middle (compressed, say) is one block.
+
+    Raises
+    ------
+    InputError
+        These bytes hold no character.
     """
     blocks: list[Block] = []
     origin = 0
@@ -85,6 +90,8 @@ def divide(
             stop = end if whole else min(start + size, end)
             blocks.append(Block(len(blocks), file.path, end, start, stop, origin, file.version))
         origin += file.size
+    if limit is not None and not blocks:
+        raise InputError(f"no text input: the first {limit} bytes hold no whole character")
     return blocks
 
 

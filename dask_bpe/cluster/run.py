@@ -26,6 +26,8 @@ _SECONDS_BETWEEN_POLLS, _SECONDS_BETWEEN_LOOKS = 0.02, 1.0
 # So many tasks for each thread, and at least so many, are given to the cluster; the others wait here. A worker that
 # dies takes no more than its share of these with it, and the scheduler need not know of a hundred thousand.
 _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 16
+# A report is small: if it takes so long it was lost with its worker.
+_SECONDS_TO_GATHER = 10.0
 # When nothing waits any more, a task is begun once more if it takes so many times the median, and so many seconds.
 _SLOW_TIMES, _SLOW_SECONDS = 3.0, 10.0
 
@@ -133,7 +135,7 @@ class _Run:
                 running.update(self._fill())
                 batch = running.next_batch(block=False)
                 for future in batch:
-                    self._take(future)
+                    running.update(self._take(future))
                 if time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
                     looked = time.monotonic()
                     running.update(self._look())
@@ -164,29 +166,41 @@ class _Run:
         self._attempts += 1
         return self._submit([number], self._attempts, workers)
 
-    def _take(self, future: Any) -> None:
+    def _take(self, future: Any) -> list[Any]:
+        """Hand on what a future gives that has ended; itself if it is to be waited for again."""
+        from distributed import KilledWorker
+
         number = self._futures.pop(future)
-        self._twins.pop(future, None)
+        twin = self._twins.pop(future, None)
         if number not in self._waiting:
-            return
+            return []
         if future.status == "finished":
-            for report in future.result():
+            try:
+                reports = future.result(timeout=_SECONDS_TO_GATHER)
+            except (TimeoutError, KilledWorker):
+                # Its worker died before it could give it: it is done anew, which may fail, or wait for a worker.
+                self._futures[future] = number
+                if twin is not None:
+                    self._twins[future] = twin
+                return [future]
+            for report in reports:
                 self._collect(report)
             began = self._began.pop(future.key, None)
             if began is not None:
                 self._seconds.append(time.monotonic() - began)
         elif number in self._futures.values():
             self._failures[number] = future
-            return  # its twin may do better
+            return []  # its twin may do better
         else:
             reason = _reason_of(self._failures.pop(number, future))
             if number not in self._suspects:
                 # Dask blames all tasks of a worker that dies: another one may have been the cause.
                 self._suspects.add(number)
                 self._alone.append(number)
-                return
+                return []
             self._collect(self._failed(number, reason))
         self._waiting.discard(number)
+        return []
 
     def _look(self) -> list[Any]:
         """See whether there are workers, and which tasks take too long; the futures of their twins."""

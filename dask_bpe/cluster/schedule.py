@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _SECONDS_TO_CONNECT = 30
 # For what is good to know, and no more.
 _SECONDS_TO_TELL = 5
+# Dask gives up a worker that died and is not there again after so long; on a busy machine its 15 s are too few.
+_SECONDS_TO_RESTART = 300
 # How long a task is waited for that has lost against its twin.
 _SECONDS_FOR_LOSERS = 5.0
 # Jobs that this process started, by the name that their tasks report under. A task that runs in another process finds
@@ -71,6 +73,7 @@ def connect(
     if scheduler is None:
         logging.getLogger("tornado.application").addFilter(_is_worth_saying)
         with (
+            dask.config.set({"distributed.deploy.lost-worker-timeout": _SECONDS_TO_RESTART}),
             LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,

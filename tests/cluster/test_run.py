@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import dask.bag as db
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, Future, LocalCluster
 
 import dask_bpe
 from dask_bpe.cluster import compute, schedule
@@ -107,6 +108,23 @@ def test_no_workers_is_an_error(cluster: LocalCluster, own_client: Client, monke
         time.sleep(0.1)
     with pytest.raises(ClusterError, match="no workers for 1 s"):
         run(own_client, range(3), lambda number: number)
+
+
+def test_what_is_lost_with_its_worker_is_done_again(own_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker that has a report dies before it is asked for it."""
+    monkeypatch.setattr(running, "_SECONDS_TO_GATHER", 0.5)
+    result, killed = Future.result, []
+
+    def lost_once(future: Any, timeout: float | None = None) -> Any:
+        if not killed:
+            killed.append(future.key)
+            (holders,) = own_client.who_has([future]).values()
+            own_client.run(lambda: os.kill(os.getpid(), signal.SIGKILL), workers=list(holders), on_error="ignore")
+        return result(future, timeout=timeout)
+
+    monkeypatch.setattr(Future, "result", lost_once)
+    assert sorted({*run(own_client, range(6), lambda number: number)}) == list(range(6))
+    assert killed
 
 
 def test_what_a_task_raises_stops_the_job(own_client: Client) -> None:

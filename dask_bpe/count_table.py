@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dask_bpe.heaps import expected_distinct
 from dask_bpe.kernels import count as kernels
 from dask_bpe.kernels import front, lanes, memory, sort, table
 from dask_bpe.pretokenize import Scanner
@@ -37,6 +38,11 @@ class CountTable:
         self._batch = front.Batch.empty()
         self._cursor, self._cut = np.zeros(1, np.int64), np.zeros(3, np.int64)
         self.n_unmatched = 0
+
+    @classmethod
+    def for_text(cls, n_bytes: int) -> CountTable:
+        """A table with room for twice what so much web text holds: to grow once took a tenth of the time of 150 MB."""
+        return cls(max(1024, 2 * expected_distinct(n_bytes)))
 
     def __len__(self) -> int:
         """Distinct strings so far."""

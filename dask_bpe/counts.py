@@ -25,8 +25,6 @@ Int64s = npt.NDArray[np.int64]
 
 FORMAT = "dask_bpe.counts"
 VERSION = 1
-# Of the growth of distinct pre-tokens with the text: Heaps' law, as measured on OpenWebText.
-HEAPS_EXPONENT = 0.62
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,11 +302,6 @@ def _add_sorted(one: PretokenCounts, other: PretokenCounts) -> PretokenCounts:
 def is_saved(path: str | PathLike[str]) -> bool:
     """Whether a file holds counts that `to_parquet` wrote."""
     return str(path).endswith(".parquet") and columns.format_of(path) == FORMAT
-
-
-def expected_distinct(n_bytes: int) -> int:
-    """Distinct pre-tokens of web text by Heaps' law: 3.45 n ** `HEAPS_EXPONENT`."""
-    return int(3.45 * n_bytes**HEAPS_EXPONENT)
 
 
 def _take(strings: Ragged, order: Int64s) -> Ragged:

@@ -97,6 +97,13 @@ def test_an_empty_file(call: Callable[..., Any], tmp_path: Path) -> None:
         call(tmp_path / "empty.txt")
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_less_than_a_character(kept: bool, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("é", encoding="utf-8")
+    with pytest.raises(InputError, match="the first 1 bytes hold no whole character"):
+        dask_bpe.count_pretokens(tmp_path / "text.txt", max_bytes=1, work_dir=tmp_path / "work" if kept else None)
+
+
 @pytest.mark.parametrize("call", [train_file, count_file])
 def test_a_folder_without_text(call: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "folder" / "inner").mkdir(parents=True)

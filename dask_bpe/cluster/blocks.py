@@ -7,7 +7,7 @@ A block is a range of nominal positions in a file. Of plain text, the worker tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,7 +41,7 @@ _MOST_FILES = 4096
 class Block:
     """A range of nominal positions in one file.
 
-    `size` and `version` are those of the file when the job was planned; `origin` is where it begins in the corpus.
+    `size` and `version` are those of the file when the job was planned; `index` ascends in the order of the corpus.
     """
 
     index: int
@@ -49,7 +49,6 @@ class Block:
     size: int
     start: int
     stop: int
-    origin: int
     version: str = ""
 
 
@@ -73,18 +72,25 @@ def divide(
     """Blocks of about `size` bytes; of all files together only the first `limit` bytes, if given.
 
     A file that cannot be read from the middle (compressed, say) is one block.
+
+    Raises
+    ------
+    InputError
+        These bytes hold no character.
     """
     blocks: list[Block] = []
-    origin = 0
+    before = 0
     for file in files:
         whole = how is not None and not how.splittable(file.path)
-        end = file.size if limit is None or whole else min(file.size, limit - origin)
+        end = file.size if limit is None or whole else min(file.size, limit - before)
         if 0 < end < file.size:
             end = _character_start(file.path, end)
         for start in range(0, max(end, 0), max(end, 1) if whole else size):
             stop = end if whole else min(start + size, end)
-            blocks.append(Block(len(blocks), file.path, end, start, stop, origin, file.version))
-        origin += file.size
+            blocks.append(Block(len(blocks), file.path, end, start, stop, file.version))
+        before += file.size
+    if limit is not None and not blocks:
+        raise InputError(f"no text input: the first {limit} bytes hold no whole character")
     return blocks
 
 
@@ -100,6 +106,23 @@ def gather(blocks: Iterable[Block], size: int) -> list[list[Block]]:
         partitions[-1].append(block)
         room -= n_bytes
     return partitions
+
+
+def n_bytes(partition: Iterable[Block]) -> int:
+    """Nominal size of a partition."""
+    return sum(block.stop - block.start for block in partition)
+
+
+def name_of(partition: Sequence[Block]) -> str:
+    """What people know a partition by: its files, and which bytes of a file that has more."""
+    first, last = partition[0], partition[-1]
+    if len(partition) > 1:
+        return f"{first.path} to {last.path} ({len(partition):,} files)"
+    return (
+        first.path
+        if first.stop - first.start == first.size
+        else f"{first.path}, bytes {first.start:,} to {first.stop:,}"
+    )
 
 
 def _character_start(path: str, position: int) -> int:

@@ -17,8 +17,9 @@ from dask_bpe.cluster.count_partition import count_partition, count_partitions, 
 from dask_bpe.cluster.memory import memory_per_task, n_buckets
 from dask_bpe.cluster.recorded import recorded
 from dask_bpe.cluster.reduce import n_sums_in_memory, reduce_in_memory
-from dask_bpe.counts import PretokenCounts, expected_distinct
-from dask_bpe.errors import InputError, ParameterError, whole_number
+from dask_bpe.counts import PretokenCounts
+from dask_bpe.errors import IncompleteError, InputError, ParameterError, whole_number
+from dask_bpe.heaps import expected_distinct
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.source import SourceFile, list_files
 from dask_bpe.io.work_folder import WorkFolder, open_work_folder
@@ -92,6 +93,9 @@ def count_pretokens(
     InputError, ParameterError, PatternError, ClusterError
     OutputError, VocabularyError
         About `work_dir`: it cannot be used, another job works in it or was begun in it; a file in it was damaged.
+    IncompleteError
+        Partitions failed for good: the workers that had them died, or, with a `work_dir`, their storage. In a
+        `work_dir` all others are counted, ``failed.jsonl`` lists these, and the same call again counts only them.
     """
     options: dict[str, Any] = {
         "pattern": pattern,
@@ -247,7 +251,14 @@ def _count_files(
     ):
         bag = db.from_sequence(list(enumerate(parts)), npartitions=len(parts))
         counted = bag.map_partitions(count_partitions, reading=reading, job=counting)
-        counts = reduce_in_memory(counted, buckets, split_every, reducing, client)
+        try:
+            counts = reduce_in_memory(
+                counted, buckets, split_every, reducing, client, lambda number: blocks.name_of(parts[number])
+            )
+        except IncompleteError as error:
+            raise IncompleteError(
+                f"{error}. Nothing is kept: with a work_dir (--work-dir) all the rest would be counted, and stay"
+            ) from error
     job.partitions_done()
     return counts
 
@@ -298,7 +309,9 @@ def _count_bag(
         schedule.job("reducing", n_sums_in_memory(n_parts, buckets, split_every), "sums", job, client) as reducing,
     ):
         counted = bag.map_partitions(count_texts_of, numbers, reading=reading, job=counting)
-        counts = reduce_in_memory(counted, buckets, split_every, reducing, client)
+        counts = reduce_in_memory(
+            counted, buckets, split_every, reducing, client, lambda number: f"partition {number} of the bag"
+        )
         job.reach("counting", counts.n_bytes)
     job.partitions_done()
     return _not_empty(counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,15 +13,19 @@ import dask
 from dask_bpe import machine
 from dask_bpe.cluster import blocks, schedule
 from dask_bpe.cluster.blocks import Block
+from dask_bpe.cluster.compute import compute
 from dask_bpe.cluster.contents import Reading
 from dask_bpe.cluster.count_files import Result, left_out, read_counts
 from dask_bpe.cluster.count_plan import CountJob, CountPlan
 from dask_bpe.cluster.memory import fit_in, memory_per_task, n_buckets
-from dask_bpe.cluster.reduce import Counting, compute_all, finished_roots, n_sums, part_name, reduce_in_folder
-from dask_bpe.counts import PretokenCounts, combine, expected_distinct
-from dask_bpe.errors import OutputError
-from dask_bpe.io import paths, quarantine, records
+from dask_bpe.cluster.reduce import n_sums
+from dask_bpe.cluster.reduce_durably import Counting, add_up, count_partitions, finished_roots, part_name
+from dask_bpe.counts import PretokenCounts, combine
+from dask_bpe.errors import IncompleteError, InputError, OutputError
+from dask_bpe.heaps import expected_distinct
+from dask_bpe.io import failures, paths, quarantine, records
 from dask_bpe.io.atomic import File, atomic_write
+from dask_bpe.io.failures import Failure, write_failures
 from dask_bpe.io.folders import make_folder
 from dask_bpe.io.source import SourceFile
 from dask_bpe.io.work_folder import WorkFolder
@@ -35,6 +39,8 @@ KIND = "dask_bpe.counts.whole"
 VERSION = 1
 # Blocks that are counted twice to learn how the number of distinct pre-tokens grows.
 _SAMPLED = 4
+# So many of the partitions that failed are named by the error.
+_NAMED = 3
 
 
 def count_in_folder(
@@ -53,12 +59,14 @@ def count_in_folder(
 ) -> PretokenCounts:
     """Count files, keeping all that is done in a work folder, and going on from what is there.
 
-    count : makes the counts of a partition, ``count(number, blocks, bad, job=...)``. The others are those of
+    count : makes the counts of a partition, ``count(blocks, bad, job=...)``. The others are those of
         `count_pretokens`.
 
     Raises
     ------
     InputError, OutputError, ParameterError, VocabularyError, ClusterError
+    IncompleteError
+        Some partitions failed for good; the others are counted.
     """
     wanted = CountJob.of(files, reading, max_bytes)
     plan = CountPlan.read(folder, wanted, block_bytes)
@@ -85,6 +93,7 @@ def count_in_folder(
         with schedule.job("reducing", sums, "sums", job, client) as reducing:
             shared = Counting(
                 partial(count, job=counting),
+                reading.on_error != "raise",
                 folder.path,
                 folder.counts,
                 plan.digest,
@@ -92,9 +101,29 @@ def count_in_folder(
                 counting,
                 reducing,
             )
-            roots = reduce_in_folder(plan.partitions, shared, split_every, client)
-    job.partitions_done()
+            counted, failed = count_partitions(plan.partitions, shared, client, job)
+            _record(failed, plan, folder)
+            roots = add_up(counted, shared, split_every, client)
     return _join(roots, folder, plan, min_count)
+
+
+def _record(failed: Mapping[int, str], plan: CountPlan, folder: WorkFolder) -> None:
+    """Keep a list of the partitions that failed, as long as there are any. Raises IncompleteError then."""
+    found = [(number, plan.partitions[number], failed[number]) for number in sorted(failed)]
+    write_failures(
+        folder.path,
+        (
+            Failure(number, reason, [(block.path, block.start, block.stop) for block in part])
+            for number, part, reason in found
+        ),
+    )
+    if found:
+        named = [f"number {number}, {blocks.name_of(part)}: {reason}" for number, part, reason in found[:_NAMED]]
+        more = f"; and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+        raise IncompleteError(
+            f"{len(found):,} of {len(plan.partitions):,} partitions could not be counted: {'; '.join(named)}{more}"
+            f" (listed in {folder / failures.NAME}). The rest is counted: the same call again counts only these"
+        )
 
 
 def _read_whole(folder: WorkFolder, plan: CountPlan, min_count: int) -> PretokenCounts | None:
@@ -144,9 +173,11 @@ def _choose_buckets(
         return n_buckets(2 * expected, memory)
     # How fast they grow differs by languages more than by anything else: so a sample says it.
     sample = [parts[k * len(parts) // _SAMPLED] for k in range(_SAMPLED)]
-    counted = [dask.delayed(count, pure=False)(0, part, [], job="sampling") for part in sample]
-    (found,) = compute_all([dask.delayed(_distinct, pure=False)(counted)], client)
-    part_bytes, part, whole_bytes, whole = found
+    counted = [dask.delayed(count, pure=False)(part, [], job="sampling") for part in sample]
+    try:
+        part_bytes, part, whole_bytes, whole = compute(dask.delayed(_distinct, pure=False)(counted), client)
+    except (IncompleteError, InputError):
+        return n_buckets(2 * expected, memory)  # what cannot be counted will be named when all the rest is
     return n_buckets(_extrapolated(part_bytes, part, whole_bytes, whole, total), memory)
 
 

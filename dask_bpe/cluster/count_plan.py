@@ -21,7 +21,7 @@ from dask_bpe.pretokenize.patterns import pattern_to_json
 
 NAME = "plan.json"
 KIND = "dask_bpe.counting"
-VERSION = 1
+VERSION = 2
 _WAY_OUT = "give the same, another folder, or overwrite=True (--overwrite) to start again"
 
 

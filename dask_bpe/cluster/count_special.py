@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dask_bpe.cluster import blocks, contents, schedule
 from dask_bpe.cluster.blocks import Block
+from dask_bpe.cluster.compute import compute
 from dask_bpe.cluster.contents import Errors, Reading
 from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths
 from dask_bpe.io.inputs import Bad, InputFormat
@@ -80,7 +81,7 @@ def count_special_tokens(
 
 
 def _summed(counted: db.Bag, client: Client | None) -> Int64s:
-    total: Int64s = schedule.compute(counted.reduction(_sum, _sum), client)
+    total: Int64s = compute(counted.reduction(_sum, _sum), client)
     return total
 
 

@@ -14,7 +14,7 @@ import dask.bag as db
 import numpy.typing as npt
 
 from dask_bpe import machine
-from dask_bpe.cluster import contents, schedule
+from dask_bpe.cluster import blocks, contents, schedule
 from dask_bpe.cluster.contents import Errors, OnError
 from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths, listed
 from dask_bpe.cluster.encode_manifest import manifest_of, marks_of
@@ -33,6 +33,7 @@ from dask_bpe.cluster.encode_plan import block_size, check_unchanged, partitions
 from dask_bpe.cluster.recorded import recorded
 from dask_bpe.cluster.run import partitioned, run, tasks_of
 from dask_bpe.errors import OutputError, ParameterError, VocabularyError, whole_number
+from dask_bpe.io.failures import write_failures
 from dask_bpe.io.inputs import InputFormat
 from dask_bpe.io.job import VOCABULARY, Job, JobFolder, Part, open_job
 from dask_bpe.io.manifest import Manifest
@@ -185,7 +186,7 @@ def encode_corpus(
     InputError, OutputError, ParameterError, ClusterError
         What is complete stays in `out`; if nothing is, nothing stays.
     IncompleteError
-        Some partitions could not be read. The same call again does only them.
+        Some partitions failed for good; ``failed.jsonl`` lists them. The same call again does only them.
     """
     began = time.perf_counter()
     if not isinstance(tokenizer, Tokenizer):
@@ -263,6 +264,7 @@ def _encode(
             assert isinstance(source, db.Bag)
             state.divide(source.npartitions)
             _encode_bag(source, encoding, client, collected)
+        write_failures(folder.path, collected.failures(planned))
         parts = collected.parts()
         if total is None:
             state.reach("encoding", sum(part.n_bytes for part in parts))
@@ -358,9 +360,9 @@ def _name(source: Source, paths: Any) -> str:
 
 def _encode_files(partitions: list[Partition], encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
     # Those that take longest begin first: none of them is left to the end.
-    order = sorted(partitions, key=lambda partition: -sum(block.stop - block.start for block in partition.blocks))
+    order = sorted(partitions, key=lambda partition: -blocks.n_bytes(partition.blocks))
     make = partitioned(order, encode_partitions, encoding=_shared(encoding))
-    run(make, len(order), client, encoding.job, collected.add, lambda n, reason: Failed(order[n].index, reason))
+    run(make, len(order), client, collected.add, lambda n, reason: Failed(order[n].index, reason))
 
 
 def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collected: Outcomes) -> None:
@@ -371,7 +373,7 @@ def _encode_bag(bag: db.Bag, encoding: Encoding, client: Client | None, collecte
         tasks = tasks_of(dask.optimize(encoded)[0])
         return [tasks[number] for number in numbers]
 
-    run(make, bag.npartitions, client, encoding.job, collected.add, Failed)
+    run(make, bag.npartitions, client, collected.add, Failed)
 
 
 def _shared(encoding: Encoding) -> Any:

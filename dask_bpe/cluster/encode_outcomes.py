@@ -8,7 +8,8 @@ from typing import Any
 from dask_bpe.cluster.contents import describe
 from dask_bpe.cluster.encode_partition import Done, Failed
 from dask_bpe.errors import IncompleteError, InputError
-from dask_bpe.io.job import Part
+from dask_bpe.io.failures import Failure
+from dask_bpe.io.job import Job, Part
 from dask_bpe.progress import JobState
 
 
@@ -56,7 +57,7 @@ class Outcomes:
 
     def _tell(self, part: Part, outcome: Done) -> None:
         """Show what came of a partition; bytes and tokens the tasks tell themselves while they work."""
-        self._state.partition(part.index, "resumed" if outcome.resumed else "done", outcome.seconds)
+        self._state.partition(part.index, "resumed" if outcome.resumed else "done", outcome.seconds, outcome.worker)
         figures = {
             "documents": part.n_documents,
             "invalid": part.n_invalid,
@@ -68,6 +69,20 @@ class Outcomes:
         self._state.add(figures)
         for bad in part.bad:
             self._state.quarantine(bad.source, bad.position, bad.reason)
+
+    def failures(self, job: Job) -> list[Failure]:
+        """The partitions that have failed, and the pieces of files that they are of."""
+        return [
+            Failure(
+                index,
+                self._failed[index].reason,
+                [
+                    (job.files[number].path, start, stop)
+                    for number, start, stop in (job.partitions[index] if job.partitions else ())
+                ],
+            )
+            for index in sorted(self._failed)
+        ]
 
     def parts(self) -> list[Part]:
         """The records of all partitions in order. Raises IncompleteError when some have failed."""

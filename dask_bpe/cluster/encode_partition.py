@@ -76,6 +76,7 @@ class Done:
     seconds: float
     peak_memory: int
     resumed: bool = False
+    worker: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,12 @@ def encode_texts(texts: Iterable[str], numbers: Iterable[int], encoding: Encodin
         documents = texts if isinstance(texts, list) else list(texts)
         items = contents.texts_to_contents(documents, f"partition {number}", encoding.reading, contents.TEXTS_BYTES)
         part = write_part(number, items, encoding)
-    return [Done(part, time.perf_counter() - began, machine.peak_memory())]
+    return [Done(part, time.perf_counter() - began, machine.peak_memory(), worker=schedule.worker_name())]
 
 
 def _encode_partition(partition: Partition, encoding: Encoding) -> Done | Failed:
     began = time.perf_counter()
-    n_bytes = sum(block.stop - block.start for block in partition.blocks)
+    n_bytes = blocks.n_bytes(partition.blocks)
     with schedule.task(encoding.job):
         if (part := encoding.folder.done(partition.index)) is not None:
             schedule.report(encoding.job, n_bytes)
@@ -127,7 +128,7 @@ def _encode_partition(partition: Partition, encoding: Encoding) -> Done | Failed
                 raise
             return Failed(partition.index, str(error))
         reported.rest()
-    return Done(part, time.perf_counter() - began, machine.peak_memory())
+    return Done(part, time.perf_counter() - began, machine.peak_memory(), worker=schedule.worker_name())
 
 
 def _read(partition: Partition, reading: Reading) -> Iterator[Item]:

@@ -62,7 +62,7 @@ def partitions_of(job: Job) -> list[Partition]:
         made.append(
             Partition(
                 index,
-                tuple(Block(index, file.path, file.size, start, stop, 0, file.version) for file, start, stop in files),
+                tuple(Block(index, file.path, file.size, start, stop, file.version) for file, start, stop in files),
             )
         )
     return made

@@ -11,6 +11,7 @@ import dask.bag as db
 
 from dask_bpe.analysis.measure import Amount, Cost, Part, join
 from dask_bpe.cluster import blocks, schedule
+from dask_bpe.cluster.compute import compute
 from dask_bpe.cluster.count import Source, as_bag, as_documents, as_paths
 from dask_bpe.cluster.measure_partition import (
     Report,
@@ -136,7 +137,7 @@ def _run(tasks: list[Task], wanted: Wanted, client: Client | None, view: Progres
             reports[report.index] = report
 
         make = partitioned(tasks, measure_tasks, shared=shared)
-        run(make, len(tasks), client, job, collect, lambda n, reason: Report(tasks[n].index, {}, failure=reason))
+        run(make, len(tasks), client, collect, lambda n, reason: Report(tasks[n].index, {}, failure=reason))
     return [reports[index] for index in sorted(reports)]
 
 
@@ -159,5 +160,5 @@ def _measure_texts(texts: Source, wanted: Wanted, client: Client | None) -> list
     if not isinstance(texts, db.Bag):
         return measure_documents(as_documents(texts), wanted)
     bag: Any = texts.map_partitions(measure_documents, wanted=dask.delayed(wanted, traverse=False))
-    measured: list[tuple[Part, Unread]] = schedule.compute(bag, client)
+    measured: list[tuple[Part, Unread]] = compute(bag, client)
     return measured

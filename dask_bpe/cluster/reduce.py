@@ -1,55 +1,26 @@
-"""Counts of partitions added up in trees, one per bucket: so that no worker ever holds all distinct pre-tokens."""
+"""Counts added up in the memory of workers, in trees, one per bucket: none ever holds all distinct pre-tokens."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dask
 import dask.bag as db
-from dask.delayed import Delayed
+from dask.core import get_dependencies
 
 from dask_bpe.cluster import schedule
-from dask_bpe.cluster.blocks import Block
-from dask_bpe.cluster.count_files import Result, finish, finished, read_counts, write_counts
-from dask_bpe.cluster.count_plan import NAME
+from dask_bpe.cluster.compute import DIED, compute_all
 from dask_bpe.cluster.laps import Laps
-from dask_bpe.counts import HEAPS_EXPONENT, PretokenCounts, combine
-from dask_bpe.errors import OutputError
-from dask_bpe.io import paths
-from dask_bpe.io.inputs import Bad
+from dask_bpe.counts import PretokenCounts, combine
+from dask_bpe.errors import IncompleteError
+from dask_bpe.heaps import HEAPS_EXPONENT
 
 if TYPE_CHECKING:
     from distributed import Client
-
-# So often a worker may be lost, or a read fail, before a task counts as failed.
-_RETRIES = 2
-
-
-@dataclass(frozen=True)
-class Counting:
-    """What all tasks of a job that keeps its counts need.
-
-    Attributes
-    ----------
-    count : makes the counts of the blocks of a partition; adds the documents that cannot be read to a list.
-    work, counts : the work folder, and the folder of the counts in it.
-    plan : the digest of the plan.
-    n_buckets : buckets.
-    counting, reducing : the names to report parts and sums under.
-    """
-
-    count: Callable[[int, Sequence[Block], list[Bad]], PretokenCounts]
-    work: str
-    counts: str
-    plan: str
-    n_buckets: int
-    counting: str
-    reducing: str
 
 
 def n_sums(n_parts: int, split_every: int) -> int:
@@ -71,27 +42,54 @@ def n_sums_in_memory(n_parts: int, n_buckets: int, split_every: int) -> int:
 
 
 def reduce_in_memory(
-    counted: db.Bag, n_buckets: int, split_every: int, job: str, client: Client | None
+    counted: db.Bag, n_buckets: int, split_every: int, job: str, client: Client | None, name_of: Callable[[int], str]
 ) -> PretokenCounts:
-    """Add up a bag of counts; `n_buckets` results come to this process, which joins them. `job`: to report under.
+    """Add up a bag of counts; `n_buckets` results come to this process, which joins them.
 
     To deal all partitions to buckets would take a task for each bucket of each. So neighbours are added up first, as
-    long as their sum is no larger than a bucket.
+    long as their sum is no larger than a bucket. All is one graph, so that counts are added up where they are, and
+    forgotten; when a part of it fails for good nothing is left.
+
+    job : to report under.
+    name_of : says what partition it is that has some number.
+
+    Raises
+    ------
+    IncompleteError
+        The workers that had a task died, one after the other.
+    ClusterError
+        When there have been no workers for a minute.
     """
+    # Optimized by itself: together with what follows, it would be done once for each bucket.
+    (counted,) = dask.optimize(counted)
+    parts = counted
     for size in _group_sizes(counted.npartitions, n_buckets, split_every):
-        counted = _in_groups(counted, size, job)
+        parts = _in_groups(parts, size, job)
     add = partial(_add_up_items, job=job, whole=n_buckets == 1)
-    if n_buckets == 1:
-        total = counted.reduction(_combine_items, add, split_every=split_every)
-        counts: PretokenCounts = schedule.compute(total, client)
-        return counts
-    dealt = counted.map(PretokenCounts.deal, n_buckets)
-    # Not optimized: each bucket by itself, counting would be made one task with what follows, and done for each.
-    buckets = [
-        dealt.pluck(bucket).reduction(_combine_items, add, split_every=split_every).to_delayed(optimize_graph=False)
-        for bucket in range(n_buckets)
-    ]
-    return combine(compute_all(buckets, client))
+    shares = [parts]
+    if n_buckets > 1:
+        dealt = parts.map(PretokenCounts.deal, n_buckets)
+        shares = [dealt.pluck(bucket) for bucket in range(n_buckets)]
+    sums = [share.reduction(_combine_items, add, split_every=split_every) for share in shares]
+    try:
+        return combine(compute_all([total.to_delayed(optimize_graph=False) for total in sums], client))
+    except IncompleteError as error:
+        raise IncompleteError(_what_died(error, counted, name_of)) from error
+
+
+def _what_died(error: IncompleteError, counted: db.Bag, name_of: Callable[[int], str]) -> str:
+    """Which task of a graph it was, as far as Dask knows: it blames all that a worker had when it died."""
+    died, graph = getattr(error.__cause__, "task", None), dict(counted.__dask_graph__())
+    for number, key in enumerate(counted.__dask_keys__()):
+        needed = [key]
+        while needed:
+            key = needed.pop()
+            if key == died:
+                return f"{name_of(number)} could not be counted: {DIED} (or because of a task beside it)"
+            if key in graph:
+                needed += get_dependencies(graph, key)
+                del graph[key]
+    return str(error)
 
 
 def _group_sizes(n_parts: int, n_buckets: int, split_every: int) -> list[int]:
@@ -109,7 +107,7 @@ def _group_sizes(n_parts: int, n_buckets: int, split_every: int) -> list[int]:
 
 def _in_groups(counted: db.Bag, size: int, job: str) -> db.Bag:
     """A bag whose partitions are the sums of so many neighbouring ones each."""
-    parts, add = counted.to_delayed(), dask.delayed(_add_up_partitions, pure=False)
+    parts, add = counted.to_delayed(optimize_graph=False), dask.delayed(_add_up_partitions, pure=False)
     return db.from_delayed([add(parts[start : start + size], job) for start in range(0, len(parts), size)])
 
 
@@ -130,112 +128,3 @@ def _add_up_items(parts: Iterable[PretokenCounts], job: str, whole: bool) -> Pre
         if whole:
             schedule.grown(job, counts.n_bytes, len(counts))
     return counts
-
-
-def reduce_in_folder(
-    partitions: Sequence[Sequence[Block]], shared: Counting, split_every: int, client: Client | None
-) -> list[Result]:
-    """Count partitions and add up the counts, all of it in the files of a folder; a result per bucket.
-
-    What is there already and intact is not done again.
-
-    Raises
-    ------
-    InputError, OutputError, VocabularyError
-        The last for a file that was damaged after it had been looked at.
-    """
-    common = dask.delayed(shared, traverse=False)
-    count, add = dask.delayed(_count_part, pure=False), dask.delayed(_add_up, pure=False)
-    parts = [count(number, part, common) for number, part in enumerate(partitions)]
-    roots: list[Delayed] = []
-    for bucket in range(shared.n_buckets):
-        nodes, level = parts, 0
-        while len(nodes) > split_every:
-            level += 1
-            nodes = [
-                add(
-                    nodes[start : start + split_every],
-                    bucket,
-                    f"tree-{bucket:03d}-{level}-{number:05d}",
-                    f"{shared.plan} by {split_every}",
-                    common,
-                )
-                for number, start in enumerate(range(0, len(nodes), split_every))
-            ]
-        # However it was added up, the counts of a bucket are the same.
-        roots.append(add(nodes, bucket, root_name(bucket), shared.plan, common))
-    return compute_all(roots, client)
-
-
-def part_name(number: int) -> str:
-    """The name of the result of a partition."""
-    return f"part-{number:05d}"
-
-
-def root_name(bucket: int) -> str:
-    """The name of the result with all counts of a bucket."""
-    return f"bucket-{bucket:03d}"
-
-
-def finished_roots(counts: str, plan: str, n_buckets: int) -> list[Result] | None:
-    """The results of all buckets, if an earlier run has come so far; else None. Raises OutputError."""
-    roots: list[Result] = []
-    for bucket in range(n_buckets):
-        root = finished(counts, root_name(bucket), plan)
-        if root is None:
-            return None
-        roots.append(root)
-    return roots
-
-
-def compute_all(items: Sequence[Delayed], client: Client | None) -> list[Any]:
-    """Compute Dask collections together, each result by itself, where `schedule.compute` would."""
-    if client is None:
-        return list(dask.compute(*items, scheduler=dask.config.get("scheduler", None) or "threads"))
-    return schedule.results_of(client.compute(list(items), retries=_RETRIES), client)
-
-
-def _count_part(number: int, part: Sequence[Block], shared: Counting) -> Result:
-    _see(shared.work)
-    name = part_name(number)
-    done = finished(shared.counts, name, shared.plan)
-    if done is not None:
-        schedule.report(shared.counting, sum(block.stop - block.start for block in part), resumed=1)
-        return done
-    bad: list[Bad] = []
-    counts = shared.count(number, part, bad)
-    with schedule.task(shared.counting):
-        laps = Laps(shared.counting)
-        files = [
-            write_counts(shared.counts, f"{name}-{bucket:03d}.parquet", dealt)
-            for bucket, dealt in enumerate(counts.deal(shared.n_buckets))
-        ]
-        laps.end("writing")
-        return finish(shared.counts, name, shared.plan, files, bad)
-
-
-def _see(work: str) -> None:
-    """Refuse to count where the work folder is not that of the driver. Raises OutputError."""
-    try:
-        paths.size_of(paths.join(work, NAME))
-    except OSError as error:
-        raise OutputError(
-            f"{work}: a worker does not see this work folder: it must be one that all machines share, or a URL"
-        ) from error
-
-
-def _add_up(parts: Sequence[Result], bucket: int, name: str, belongs: str, shared: Counting) -> Result:
-    with schedule.task(shared.reducing):
-        schedule.report(shared.reducing, 1)
-        laps = Laps(shared.reducing)
-        files = [part.file_of(bucket) for part in parts]
-        done = finished(shared.counts, name, belongs)
-        if done is not None:
-            return done
-        # One after the other: what is added up so far, the next one and their sum are all that is held.
-        total = read_counts(shared.counts, files[0])
-        for file in files[1:]:
-            total = combine([total, read_counts(shared.counts, file)])
-        written = write_counts(shared.counts, f"{name}.parquet", total)
-        laps.end("reducing")
-        return finish(shared.counts, name, belongs, [written])

@@ -13,7 +13,7 @@ import dask.bag as db
 from dask.callbacks import Callback
 
 from dask_bpe.cluster import schedule
-from dask_bpe.errors import ClusterError
+from dask_bpe.cluster.compute import DIED, WorkerWatch
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 # takes it for the first one.
 Make = Callable[[Sequence[int], int], Sequence[Any]]
 
-_SECONDS_WITHOUT_WORKERS = 60.0
 _SECONDS_BETWEEN_POLLS, _SECONDS_BETWEEN_LOOKS = 0.02, 1.0
 # So many tasks for each thread, and at least so many, are given to the cluster; the others wait here. A worker that
 # dies takes no more than its share of these with it, and the scheduler need not know of a hundred thousand.
 _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 16
+# A report is small: if it takes so long it was lost with its worker.
+_SECONDS_TO_GATHER = 10.0
 # When nothing waits any more, a task is begun once more if it takes so many times the median, and so many seconds.
 _SLOW_TIMES, _SLOW_SECONDS = 3.0, 10.0
-# How long such a twin that has lost is waited for at the end.
-_SECONDS_FOR_TWINS = 5.0
 
 
 def partitioned(items: Sequence[Any], function: Callable[..., list[Any]], **told: Any) -> Make:
@@ -52,7 +51,6 @@ def run(
     make: Make,
     n_items: int,
     client: Client | None,
-    job: str,
     collect: Callable[[Any], None],
     failed: Callable[[int, str], Any],
 ) -> None:
@@ -60,14 +58,14 @@ def run(
 
     On a cluster every task is a future of its own, a bounded number of them at a time: one whose worker dies again and
     again, at last also alone, is reported as failed and the others go on; when nothing waits any more, those that take
-    much longer than the others are begun once more on another worker, and the first to end counts.
+    much longer than the others are begun once more on another worker, and the first to end counts. The other one may
+    go on until the job ends: see `schedule.job`.
 
     Parameters
     ----------
     make : makes the tasks of the items with some numbers, given these and the number of the attempt: Delayed objects
         in the order in which they are to begin, each giving a list of reports.
     n_items : the items' numbers are those below.
-    job : the name of the job.
     collect : is given the reports in any order, one or two for an item. What it raises stops the job.
     failed : makes the report of an item that killed its workers.
 
@@ -79,7 +77,7 @@ def run(
     if client is None:
         _run_here(make(range(n_items), 0), collect)
     else:
-        _Run(make, n_items, client, job, collect, failed).go()
+        _Run(make, n_items, client, collect, failed).go()
 
 
 def _run_here(tasks: Sequence[Any], collect: Callable[[Any], None]) -> None:
@@ -106,11 +104,10 @@ class _Run:
         make: Make,
         n_items: int,
         client: Client,
-        job: str,
         collect: Callable[[Any], None],
         failed: Callable[[int, str], Any],
     ) -> None:
-        self._make, self._client, self._job = make, client, job
+        self._make, self._client = make, client
         self._collect, self._failed = collect, failed
         self._queue = deque(range(n_items))
         self._n_threads = schedule.n_threads(client)
@@ -125,7 +122,7 @@ class _Run:
         # Those whose workers died again and again; the ones among them that are to be tried alone.
         self._suspects: set[int] = set()
         self._alone: list[int] = []
-        self._had_workers = time.monotonic()
+        self._workers = WorkerWatch(client)
 
     def go(self) -> None:
         """Until every item is reported."""
@@ -138,7 +135,7 @@ class _Run:
                 running.update(self._fill())
                 batch = running.next_batch(block=False)
                 for future in batch:
-                    self._take(future)
+                    running.update(self._take(future))
                 if time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
                     looked = time.monotonic()
                     running.update(self._look())
@@ -150,8 +147,6 @@ class _Run:
             left = [future for future, number in self._futures.items() if not future.done() or number in self._waiting]
             if left:
                 self._client.cancel(left, force=True)
-        if self._doubled:
-            self._client.run(schedule.stop_in_worker, self._job, _SECONDS_FOR_TWINS, on_error="ignore")
 
     def _fill(self) -> list[Any]:
         """Give more tasks to the cluster when half of those that it may have are done."""
@@ -171,41 +166,47 @@ class _Run:
         self._attempts += 1
         return self._submit([number], self._attempts, workers)
 
-    def _take(self, future: Any) -> None:
+    def _take(self, future: Any) -> list[Any]:
+        """Hand on what a future gives that has ended; itself if it is to be waited for again."""
+        from distributed import KilledWorker
+
         number = self._futures.pop(future)
-        self._twins.pop(future, None)
+        twin = self._twins.pop(future, None)
         if number not in self._waiting:
-            return
+            return []
         if future.status == "finished":
-            for report in future.result():
+            try:
+                reports = future.result(timeout=_SECONDS_TO_GATHER)
+            except (TimeoutError, KilledWorker):
+                # Its worker died before it could give it: it is done anew, which may fail, or wait for a worker.
+                self._futures[future] = number
+                if twin is not None:
+                    self._twins[future] = twin
+                return [future]
+            for report in reports:
                 self._collect(report)
             began = self._began.pop(future.key, None)
             if began is not None:
                 self._seconds.append(time.monotonic() - began)
         elif number in self._futures.values():
             self._failures[number] = future
-            return  # its twin may do better
+            return []  # its twin may do better
         else:
             reason = _reason_of(self._failures.pop(number, future))
             if number not in self._suspects:
                 # Dask blames all tasks of a worker that dies: another one may have been the cause.
                 self._suspects.add(number)
                 self._alone.append(number)
-                return
+                return []
             self._collect(self._failed(number, reason))
         self._waiting.discard(number)
+        return []
 
     def _look(self) -> list[Any]:
         """See whether there are workers, and which tasks take too long; the futures of their twins."""
         now = time.monotonic()
         processing = self._client.processing()
-        if processing:
-            self._had_workers = now
-        elif now - self._had_workers > _SECONDS_WITHOUT_WORKERS:
-            raise ClusterError(
-                f"the cluster at {self._client.scheduler.address} has had no workers for"
-                f" {_SECONDS_WITHOUT_WORKERS:.0f} s: start some, and ask for the job again to go on with it"
-            )
+        self._workers.see(processing)
         self._give_up_twins(processing)
         place = {key: worker for worker, keys in processing.items() for key in keys}
         for key in place:
@@ -241,4 +242,4 @@ def _reason_of(future: Any) -> str:
     error = future.exception() if future.status == "error" else None
     if error is not None and not isinstance(error, KilledWorker):
         raise error
-    return "its worker died again and again, perhaps for want of memory" if error else "its task was lost"
+    return DIED if error else "its task was lost"

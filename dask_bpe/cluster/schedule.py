@@ -11,18 +11,18 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import dask
 from dask.system import CPU_COUNT
 
 from dask_bpe import __version__
 from dask_bpe.cluster import own_worker
-from dask_bpe.errors import ClusterError, IncompleteError, ParameterError, whole_number
+from dask_bpe.errors import ClusterError, ParameterError, whole_number
 from dask_bpe.monitor import worker_counters
 from dask_bpe.progress import JobState, Progress, watch
 
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 
     from dask_bpe.monitor.publisher import Publisher
 
-_T = TypeVar("_T")
-
 _SECONDS_TO_CONNECT = 30
 # For what is good to know, and no more.
 _SECONDS_TO_TELL = 5
+# Dask gives up a worker that died and is not there again after so long; on a busy machine its 15 s are too few.
+_SECONDS_TO_RESTART = 300
+# How long a task is waited for that has lost against its twin.
+_SECONDS_FOR_LOSERS = 5.0
 # Jobs that this process started, by the name that their tasks report under. A task that runs in another process finds
 # nothing here, and leaves its news to the heartbeats of its worker.
 _JOBS: dict[str, _Here] = {}
@@ -71,6 +73,7 @@ def connect(
     if scheduler is None:
         logging.getLogger("tornado.application").addFilter(_is_worth_saying)
         with (
+            dask.config.set({"distributed.deploy.lost-worker-timeout": _SECONDS_TO_RESTART}),
             LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -178,41 +181,6 @@ def n_threads(client: Client | None) -> int:
     return max(1, sum(map(int, client.nthreads().values())))
 
 
-def compute(item: Any, client: Client | None) -> Any:
-    """Compute a Dask collection on the client's cluster, or by the scheduler that Dask is set to: threads.
-
-    Raises
-    ------
-    IncompleteError
-        As `results_of`.
-    """
-    if client is not None:
-        return results_of([client.compute(item)], client)[0]
-    return item.compute(scheduler=dask.config.get("scheduler", None) or "threads")
-
-
-def results_of(futures: Sequence[Any], client: Client) -> list[Any]:
-    """What futures give. If one gives nothing all are cancelled.
-
-    Raises
-    ------
-    IncompleteError
-        The workers that had a task died, one after the other.
-    """
-    from distributed import KilledWorker
-
-    try:
-        return list(client.gather(list(futures)))
-    except BaseException as error:
-        client.cancel(list(futures))
-        if isinstance(error, KilledWorker):
-            raise IncompleteError(
-                "a task could not be done: its worker died again and again, perhaps for want of memory; give workers"
-                " more, or smaller blocks. With a work folder the same call goes on with what is done"
-            ) from error
-        raise
-
-
 def memory_per_thread(client: Client | None, asked: int | None) -> int | None:
     """Bytes that a task may use: of what is asked for a worker, or of its limit; None if neither says anything."""
     if asked is not None:
@@ -255,7 +223,7 @@ def job(stage: str, total: int | None, unit: str, progress: Progress, client: Cl
             yield name
             if client is not None:
                 show(state, client).leave(name)
-                _ask_what_was_spent(name, state, client)
+                _end_in_workers(name, state, client)
                 if total is not None:
                     # Heartbeats come too late for the end.
                     state.reach(stage, total)
@@ -270,12 +238,18 @@ def job(stage: str, total: int | None, unit: str, progress: Progress, client: Cl
                 show(state, client).leave(name)
 
 
-def _ask_what_was_spent(name: str, state: JobState, client: Client) -> None:
-    """Add up what the tasks of a stage have spent their time on. A worker that does not answer keeps no job waiting."""
+def _end_in_workers(name: str, state: JobState, client: Client) -> None:
+    """End a stage that has its results: what still runs of it, because its twin was faster, stops, and it is added up
+    what the tasks have spent their time on. A worker that does not answer keeps no job waiting."""
+    patience = _SECONDS_FOR_LOSERS + _SECONDS_TO_TELL
     with suppress(TimeoutError):
-        told = client.run(worker_counters.spent_on, name, on_error="ignore", callback_timeout=_SECONDS_TO_TELL)
-        for spent in told.values():
+        for spent in client.run(_end_in_worker, name, on_error="ignore", callback_timeout=patience).values():
             state.spend(spent)
+
+
+async def _end_in_worker(name: str) -> dict[str, int]:
+    await _stop_in_worker(name, _SECONDS_FOR_LOSERS)
+    return worker_counters.spent_on(name)
 
 
 def show(state: JobState, client: Client) -> Publisher:
@@ -298,10 +272,10 @@ def _stop(name: str, client: Client | None) -> None:
     with _CHANGE:
         _CHANGE.wait_for(lambda: not _RUNNING[name])
     if client is not None:
-        client.run(stop_in_worker, name, on_error="ignore")
+        client.run(_stop_in_worker, name, on_error="ignore")
 
 
-async def stop_in_worker(name: str, patience: float = math.inf) -> None:
+async def _stop_in_worker(name: str, patience: float = math.inf) -> None:
     _OVER.add(name)
     give_up = time.monotonic() + patience
     while _RUNNING[name] and time.monotonic() < give_up:
@@ -416,6 +390,12 @@ def _send(name: str, said: Any) -> None:
         here.take((0.0, said))
     elif worker is not None:
         worker.log_event(name, said)
+
+
+def worker_name() -> str:
+    """Of the worker that this task runs on; "" in a process that is none."""
+    worker = _this_worker()
+    return "" if worker is None else str(worker.name)
 
 
 def _this_worker() -> Any:

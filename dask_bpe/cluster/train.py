@@ -198,6 +198,8 @@ def train(
     InputError, ParameterError, PatternError, ClusterError
     OutputError, VocabularyError
         About `work_dir`: it cannot be used, another job works in it or was begun in it; a file in it was damaged.
+    IncompleteError
+        Partitions failed for good, see `count_pretokens`.
     """
     base = None if extend is None else extend.vocabulary
     if ties is None:

@@ -158,7 +158,7 @@ def _compare(corpus: TokenCorpus, source: Paths | None, client: Client | None, v
 
         partitions = partitions_of(job)
         make = partitioned(partitions, _compare_partitions, check=_shared(check))
-        run(make, len(partitions), client, name, collect, lambda n, reason: (partitions[n].index, 0, reason))
+        run(make, len(partitions), client, collect, lambda n, reason: (partitions[n].index, 0, reason))
     return sum(n_bytes for n_bytes, _ in reports.values())
 
 

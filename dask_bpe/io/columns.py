@@ -20,6 +20,7 @@ import xxhash
 from dask_bpe.errors import VocabularyError
 from dask_bpe.io import paths
 from dask_bpe.io.atomic import AtomicFile
+from dask_bpe.io.patience import patiently
 from dask_bpe.ragged import Ragged
 
 Column = Ragged | npt.NDArray[np.int64]
@@ -67,8 +68,11 @@ def read(
         the one given.
     """
     try:
-        with paths.open_to_read(paths.normalise(path)) as file:
-            table = pq.read_table(_checked(file, xxh3_128), page_checksum_verification=True)
+        if xxh3_128 is None:
+            with paths.open_to_read(paths.normalise(path)) as file:
+                table = pq.read_table(pa.PythonFile(file, mode="r"), page_checksum_verification=True)
+        else:
+            table = pq.read_table(_checked(paths.normalise(path), xxh3_128), page_checksum_verification=True)
         about = json.loads((table.schema.metadata or {}).get(_KEY, b"{}"))
         if about.get("format") != expected:
             raise VocabularyError(f"{path}: is Parquet, but not of the format {expected!r}")
@@ -91,10 +95,12 @@ def format_of(path: str | PathLike[str]) -> str | None:
     return about.get("format") if isinstance(about, dict) else None
 
 
-def _checked(file: Any, checksum: str | None) -> Any:
-    if checksum is None:
-        return pa.PythonFile(file, mode="r")
-    data = file.read()
+def _checked(path: str, checksum: str) -> pa.BufferReader:
+    def whole() -> bytes:
+        with paths.open_to_read(path) as file:
+            return bytes(file.read())
+
+    data = patiently(whole)
     if xxhash.xxh3_128_hexdigest(data) != checksum:
         raise ValueError("its checksum is not that of what was written")
     return pa.BufferReader(data)

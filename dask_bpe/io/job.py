@@ -6,6 +6,7 @@
     part-00012.bin ...   shards of partition 12
     part-00012.json      the record of the partition, written when its shards are in place
     quarantine.jsonl     the documents that could not be read
+    failed.jsonl         the partitions that failed for good in the last run, if any, see `failures`
     runs.jsonl           how the runs of the job went, see `runs`
     manifest.json        written last
 
@@ -23,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from dask_bpe.errors import OutputError, ShardError
+from dask_bpe.io import failures, paths, quarantine, records, runs
 from dask_bpe.io import manifest as manifests
-from dask_bpe.io import paths, quarantine, records, runs
 from dask_bpe.io.atomic import TEMPORARY_MARK, AtomicFile, atomic_write, sync
 from dask_bpe.io.folders import make_folder, not_empty
 from dask_bpe.io.inputs import Bad
@@ -40,7 +41,7 @@ _VERSION = 1
 _OURS = re.compile(
     r"(part-\d{5,}(_\d{4,})?\.(bin|idx|docs\.parquet|parquet|json)"
     rf"|{re.escape(manifests.NAME)}|{re.escape(NAME)}|{re.escape(LOCK)}|{re.escape(VOCABULARY)}|{re.escape(quarantine.NAME)}"
-    rf"|{re.escape(runs.NAME)})"
+    rf"|{re.escape(runs.NAME)}|{re.escape(failures.NAME)})"
     rf"({re.escape(TEMPORARY_MARK)}\w+)?"
 )
 # The checksum of job.json stands within so many bytes of its beginning.

@@ -4,6 +4,7 @@ plan.json              what is counted, and how it is divided; written first
 counts/                counts of the partitions, and of these added up; a .json with checksums for every result
 counts.parquet, .json  all counts together
 quarantine.jsonl       the documents that could not be read, if any
+failed.jsonl           the partitions that failed for good in the last run, if any, see `failures`
 merging/00012800/      the state of the merge loop after so many merges
 runs.jsonl             how the runs of the job went, see `runs`
 lock                   held while a job runs, see `lock`
@@ -27,7 +28,7 @@ from dask_bpe.io.lock import locked
 COUNTS, MERGING = "counts", "merging"
 
 _MARK = re.escape(TEMPORARY_MARK)
-_TOP = re.compile(rf"(plan\.json|(runs|quarantine)\.jsonl|counts\.(parquet|json))({_MARK}\w+)?")
+_TOP = re.compile(rf"(plan\.json|(runs|quarantine|failed)\.jsonl|counts\.(parquet|json))({_MARK}\w+)?")
 _COUNTS = re.compile(rf"(part|tree|bucket)-[\d-]+\.(parquet|json)({_MARK}\w+)?")
 _STATE = re.compile(r"\d+")
 _ARRAYS = re.compile(rf"(\w+\.npy|state\.json)({_MARK}\w+)?")

@@ -13,7 +13,6 @@ from dask_bpe.monitor.plugin import HANDLER, NAME, JobPlugin
 from dask_bpe.monitor.view import View
 from dask_bpe.monitor.worker_totals import Heard, News, StageNews, WorkerTotals
 from dask_bpe.progress import JobState, Snapshot
-from dask_bpe.progress.partitions import Fate
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -81,8 +80,7 @@ class Publisher(View):
             heard[figure] = heard.get(figure, 0) + amount
         job.advance_up_to_total(stage, new.pop("done", 0))
         slowest = [(int(number), float(seconds), str(worker)) for number, seconds, worker in news["slowest"]]
-        for figure, fate in (("partitions", "done"), ("resumed", "resumed")):
-            job.partitions(cast("Fate", fate), new.pop(figure, 0), slowest)
+        job.partitions("done", new.pop("partitions", 0), slowest)
         for n_bytes, n_distinct in news["grown"]:
             job.grown(n_bytes, n_distinct)
         job.add(new)

@@ -8,7 +8,7 @@ from faults import trouble
 from faults.job import Failure, Job, kill
 from faults.killing import moments
 from faults.storage import SkippedError, assert_incomplete, troubled
-from faults.trial import INCOMPLETE, Encoding, Trial
+from faults.trial import Encoding, Trial
 
 _WORKER_BYTES = 1_200_000_000
 
@@ -42,6 +42,17 @@ def orphans(trial: Encoding, kills: int = 4) -> None:
         trial.complete()
 
 
+def deadly(trial: Trial, allowed_failures: int = 3) -> None:
+    """A partition kills every worker that has it: all others are done, it is named, and the next run does only it."""
+    environment = troubled(trial, deadly="text-3.txt")
+    settings = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)}
+    with trial.start(environment=environment | settings) as job:
+        ended = job.wait()
+    assert_incomplete(trial, ended.lines, ended.code, "died again and again")
+    trial.injected += trouble.faults(environment)
+    trial.complete(environment=trouble.installed(trial.folder))
+
+
 def memory(trial: Trial, allowed_failures: int = 3) -> None:
     """A partition takes more memory than a worker may: it is given up and named; with more memory it is completed."""
     if MEMORY_LIMIT < 6 * _WORKER_BYTES:
@@ -50,10 +61,7 @@ def memory(trial: Trial, allowed_failures: int = 3) -> None:
     settings = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)}
     with trial.start("--memory-per-worker", str(_WORKER_BYTES), environment=environment | settings) as job:
         ended = job.wait()
-    # Of an encoding the rest is done; whoever stood in the same queue may be given up too.
-    if isinstance(trial, Encoding):
-        assert_incomplete(trial, ended.lines, ended.code, "died again and again", failed=4)
-    elif ended.code != INCOMPLETE or "died again and again" not in ended.lines[-1]:
-        raise Failure(f"exit code {INCOMPLETE} and the reason were expected, not {ended}")
+    # The rest is done; whoever stood in the same queue may be given up too.
+    assert_incomplete(trial, ended.lines, ended.code, "died again and again", failed=4)
     trial.injected += trouble.faults(environment)
     trial.complete(environment=environment)

@@ -105,7 +105,7 @@ def flaky(trial: Trial) -> None:
     trial.injected += trouble.faults(environment)
 
 
-def broken(trial: Encoding) -> None:
+def broken(trial: Trial) -> None:
     """A file of the source cannot be read at all: exit code 4, all the rest is done, and the next run does only it."""
     environment = troubled(trial, broken="text-3.txt")
     with trial.start(environment=environment) as job:
@@ -115,13 +115,13 @@ def broken(trial: Encoding) -> None:
     trial.complete(environment=trouble.installed(trial.folder))
 
 
-def assert_incomplete(trial: Encoding, lines: tuple[str, ...], code: int, reason: str, failed: int = 1) -> None:
+def assert_incomplete(trial: Trial, lines: tuple[str, ...], code: int, reason: str, failed: int = 1) -> None:
     """A job has ended with exit code 4, has said why, and all but so many partitions at most are done, or Failure."""
     said = lines[-1] if lines else ""
     if code != INCOMPLETE or not said.startswith("Error: ") or reason not in said or "number" not in said:
         raise Failure(f"exit code {INCOMPLETE} and {reason!r} were expected, not {code} and {lines}")
-    if not trial.steps - failed <= trial.done() < trial.steps:
-        raise Failure(f"{trial.done()} of {trial.steps} partitions are done: all but {failed} were expected")
+    if not trial.partitions - failed <= trial.done() < trial.partitions:
+        raise Failure(f"{trial.done()} of {trial.partitions} partitions are done: all but {failed} were expected")
 
 
 def troubled(trial: Trial, **kinds: object) -> dict[str, str]:

@@ -12,8 +12,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import dask_bpe
+from dask_bpe.cluster import blocks
 from dask_bpe.errors import BpeError
-from dask_bpe.io import runs
+from dask_bpe.io import failures, runs
+from dask_bpe.io.source import list_files
 from faults.corpus import END, Corpus
 from faults.job import Ended, Failure, Job
 
@@ -59,8 +61,13 @@ class Trial(ABC):
 
     @property
     @abstractmethod
-    def steps(self) -> int:
+    def partitions(self) -> int:
         """Partitions in all."""
+
+    @property
+    def steps(self) -> int:
+        """What `done` comes to when all is."""
+        return self.partitions
 
     @abstractmethod
     def check(self) -> int:
@@ -135,7 +142,7 @@ class Encoding(Trial):
         return sum(_is_record(name) for name in _names(self.out))
 
     @property
-    def steps(self) -> int:
+    def partitions(self) -> int:
         """See `Trial`."""
         return sum(_is_record(name) for name in _names(self.reference))
 
@@ -187,10 +194,15 @@ class Training(Trial):
         return counted + (self.work / "counts.json").exists()
 
     @property
+    def partitions(self) -> int:
+        """See `Trial`."""
+        files = list_files(self.corpus.folder)
+        return len(blocks.gather(blocks.divide(files, BLOCK_BYTES), BLOCK_BYTES))
+
+    @property
     def steps(self) -> int:
         """See `Trial`."""
-        sizes = [path.stat().st_size for path in sorted(self.corpus.folder.iterdir())]
-        return sum(-(-size // BLOCK_BYTES) for size in sizes) + 1
+        return self.partitions + 1
 
     def writing(self) -> bool:
         """See `Trial`."""
@@ -200,9 +212,9 @@ class Training(Trial):
         """See `Trial`."""
         if self.out.read_bytes() != self.reference.read_bytes():
             raise Failure(f"{self.out} is another vocabulary than {self.reference}")
-        left = [path for path in self.folder.rglob("*") if _TEMPORARY in path.name]
+        left = [path for path in self.folder.rglob("*") if _TEMPORARY in path.name or path.name == failures.NAME]
         if left:
-            raise Failure(f"temporary files are left: {left}")
+            raise Failure(f"files are left that should not be: {left}")
         (said,) = [path for path in [self.folder / f"job-{self._n_jobs}.out"] if path.stat().st_size]
         return int(json.loads(said.read_text())["documents"])
 

@@ -5,6 +5,7 @@ What it does is told by the environment:
 
     TROUBLE_EVERY    every n-th read of a process fails
     TROUBLE_BROKEN   reads of files of this name fail, always
+    TROUBLE_DEADLY   reads of files of this name end the process
     TROUBLE_GREEDY   reads of files of this name take TROUBLE_BYTES of memory for some seconds
     TROUBLE_LOG      a file to which a byte is added for every fault
 """
@@ -48,6 +49,9 @@ class TroubleFileSystem(LocalFileSystem):  # type: ignore[misc]  # fsspec carrie
             memory = np.ones(int(os.environ["TROUBLE_BYTES"]), np.uint8)
             time.sleep(_SECONDS_GREEDY)
             del memory
+        if name == os.environ.get("TROUBLE_DEADLY"):
+            _log()
+            os._exit(1)
         if name == os.environ.get("TROUBLE_BROKEN") or (every and next(_COUNT) % every == 0):
             _log()
             raise OSError(5, "Input/output error")

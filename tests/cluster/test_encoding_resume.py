@@ -416,6 +416,9 @@ def test_storage_that_fails_for_good(
     assert f"{len(of_3)} of {len(parts)} partitions could not be encoded" in message
     assert f"the first, number {of_3[0]}: cannot read {folder}/text/3.txt: Input/output error" in message
     assert IncompleteError.exit_code not in (0, 1, 2)
+    failed = [json.loads(line) for line in (folder / "out" / "failed.jsonl").read_text().splitlines()]
+    assert [item["partition"] for item in failed] == of_3
+    assert {piece[0] for item in failed for piece in item["pieces"]} >= {f"{folder}/text/3.txt"}
     # The rest is done, and only that.
     left = [part.name for part in parts if not (folder / "out" / part.name).exists()]
     assert left == [parts[number].name for number in of_3]
@@ -424,7 +427,7 @@ def test_storage_that_fails_for_good(
     assert report.n_resumed == len(parts) - len(of_3)
     assert facts(report) == facts(expected)
     after = stats(folder / "out")
-    assert all(after[name] == before[name] for name in before)
+    assert all(after[name] == before[name] for name in before if name != "failed.jsonl")
     assert contents(folder / "out") == contents(folder / "at once")
     assert_encoded(folder / "out", texts, tokenizer, END)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dask_bpe.cluster.planning.growth import Growth
-from dask_bpe.counts import HEAPS_EXPONENT
+from dask_bpe.heaps import HEAPS_EXPONENT
 
 
 @given(st.floats(0.5, 50.0), st.floats(0.3, 0.95))

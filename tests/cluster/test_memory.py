@@ -1,9 +1,13 @@
-"""4 GB of text on workers of 1 GiB: no worker is ended, paused or made to spill, whatever is trained or encoded."""
+"""4 GB of text on workers of 1 GiB: no worker is ended, paused or made to spill, whatever is trained or encoded.
+
+With ``-s`` every test says what its workers took: a row of the table in the README.
+"""
 
 from __future__ import annotations
 
 import os
 import string
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,7 +61,7 @@ def text(tmp_path_factory: pytest.TempPathFactory, alice: str, poems: str) -> It
 
 
 @pytest.fixture
-def workers() -> Iterator[Client]:
+def workers(request: pytest.FixtureRequest) -> Iterator[Client]:
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, memory_limit=LIMIT, dashboard_address=":0"
@@ -66,8 +70,11 @@ def workers() -> Iterator[Client]:
     ):
         before = client.run(os.getpid)
         yield client
+        peak = max(client.run(machine.peak_memory).values())
+        what = request.node.name.removeprefix("test_").replace("_", " ")
+        sys.stdout.write(f"\n| {what} | {BYTES / 1e9:g} GB | 2 of 1 GiB | {peak / 1e6:.0f} MB |\n")
         assert client.run(os.getpid) == before
-        assert all(peak < LIMIT for peak in client.run(machine.peak_memory).values())
+        assert peak < LIMIT
         assert not any(client.run(spilled).values())
         assert "paused" not in statuses(client)
 
@@ -85,6 +92,13 @@ def statuses(client: Client) -> set[str]:
 
 def test_training(text: Path, workers: Client) -> None:
     tokenizer = dask_bpe.train(text, 2_000, special_tokens=[END], client=workers, memory_per_worker=LIMIT)
+    assert tokenizer.training.n_bytes > BYTES
+
+
+def test_training_in_a_work_folder(text: Path, workers: Client, tmp_path: Path) -> None:
+    tokenizer = dask_bpe.train(
+        text, 2_000, special_tokens=[END], client=workers, memory_per_worker=LIMIT, work_dir=tmp_path / "work"
+    )
     assert tokenizer.training.n_bytes > BYTES
 
 

@@ -31,7 +31,7 @@ def add_up(n_parts: int, n_buckets: int, split_every: int) -> PretokenCounts:
         dask.config.set(scheduler="synchronous"),
         schedule.job("reducing", reduce.n_sums_in_memory(n_parts, n_buckets, split_every), "sums", job, None) as name,
     ):
-        total = reduce.reduce_in_memory(counted, n_buckets, split_every, name, None)
+        total = reduce.reduce_in_memory(counted, n_buckets, split_every, name, None, str)
     (stage,) = job.snapshot()["stages"]
     assert stage["done"] == stage["total"]
     return total
@@ -57,7 +57,6 @@ def test_a_few_tasks_for_each_partition(n_buckets: int, monkeypatch: pytest.Monk
         return [counts_of(3)] * n_buckets
 
     monkeypatch.setattr(reduce, "compute_all", counted_tasks)
-    monkeypatch.setattr(schedule, "compute", lambda item, client: counted_tasks([item], client)[0])
     counted = db.from_sequence(range(1_000), npartitions=1_000).map(counts_of)
-    reduce.reduce_in_memory(counted, n_buckets, 8, "testing", None)
+    reduce.reduce_in_memory(counted, n_buckets, 8, "testing", None, str)
     assert n_tasks[0] < 16 * 1_000

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,11 +12,11 @@ from typing import Any
 
 import dask.bag as db
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, Future, LocalCluster
 
 import dask_bpe
+from dask_bpe.cluster import compute, schedule
 from dask_bpe.cluster import run as running
-from dask_bpe.cluster import schedule
 from dask_bpe.cluster.run import run as run_tasks
 from dask_bpe.errors import ClusterError, IncompleteError
 from dask_bpe.progress import Progress
@@ -43,15 +45,15 @@ def run(client: Client | None, items: Sequence[Any], task: Any) -> list[Any]:
         bag = db.from_sequence([items[number] for number in numbers], npartitions=len(numbers))
         return list(bag.map_partitions(attempted, attempt=attempt).to_delayed(optimize_graph=False))
 
-    with schedule.job("testing", None, "B", Progress(), client) as job:
-        run_tasks(make, len(items), client, job, reports.append, lambda number, why: (items[number], why))
+    with schedule.job("testing", None, "B", Progress(), client):
+        run_tasks(make, len(items), client, reports.append, lambda number, why: (items[number], why))
     return reports
 
 
 def test_the_one_that_hangs_is_begun_again(own_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_SLOW_SECONDS", 1.0)
     monkeypatch.setattr(running, "_SECONDS_BETWEEN_LOOKS", 0.1)
-    monkeypatch.setattr(running, "_SECONDS_FOR_TWINS", 0.1)
+    monkeypatch.setattr(schedule, "_SECONDS_FOR_LOSERS", 0.1)
     folder = str(tmp_path)
 
     def task(number: int) -> int:
@@ -99,13 +101,30 @@ def test_a_bounded_number_is_given_to_the_cluster(own_client: Client, monkeypatc
 
 
 def test_no_workers_is_an_error(cluster: LocalCluster, own_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_SECONDS_WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr(compute, "_SECONDS_WITHOUT_WORKERS", 1.0)
     monkeypatch.setattr(running, "_SECONDS_BETWEEN_LOOKS", 0.1)
     cluster.scale(0)
     while own_client.nthreads():
         time.sleep(0.1)
     with pytest.raises(ClusterError, match="no workers for 1 s"):
         run(own_client, range(3), lambda number: number)
+
+
+def test_what_is_lost_with_its_worker_is_done_again(own_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker that has a report dies before it is asked for it."""
+    monkeypatch.setattr(running, "_SECONDS_TO_GATHER", 0.5)
+    result, killed = Future.result, []
+
+    def lost_once(future: Any, timeout: float | None = None) -> Any:
+        if not killed:
+            killed.append(future.key)
+            (holders,) = own_client.who_has([future]).values()
+            own_client.run(lambda: os.kill(os.getpid(), signal.SIGKILL), workers=list(holders), on_error="ignore")
+        return result(future, timeout=timeout)
+
+    monkeypatch.setattr(Future, "result", lost_once)
+    assert sorted({*run(own_client, range(6), lambda number: number)}) == list(range(6))
+    assert killed
 
 
 def test_what_a_task_raises_stops_the_job(own_client: Client) -> None:
@@ -149,7 +168,11 @@ def test_a_bag_whose_partition_kills_its_workers_is_encoded_but_for_that(own_cli
         IncompleteError, match="1 of 6 partitions could not be encoded; the first, number 3: its worker"
     ):
         encode()
+    (failed,) = map(json.loads, (tmp_path / "out" / "failed.jsonl").read_text().splitlines())
+    assert failed["partition"] == 3
+    assert "died again and again" in failed["reason"]
     deadly.unlink()
     assert encode().n_resumed == 5
+    assert not (tmp_path / "out" / "failed.jsonl").exists()
     assert dask_bpe.verify_corpus(tmp_path / "out").n_documents == 6
     assert [tokenizer.decode(ids) for ids in dask_bpe.open_tokens(tmp_path / "out").documents] == texts

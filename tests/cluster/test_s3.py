@@ -114,9 +114,15 @@ def test_on_a_cluster(bucket: str, source: list[str], documents: list[str], toke
         dask_bpe.encode_corpus(source, tokenizer, out, block_bytes=4000, client=client)
         assert decoded(out, tokenizer) == documents
         assert dask_bpe.verify_corpus(out, roundtrip=source, client=client).n_bytes > 0
-        trained = dask_bpe.train(source, 600, special_tokens=[ENDOFTEXT], client=client)
+        rules: dict[str, Any] = {"special_tokens": [ENDOFTEXT], "block_bytes": 4000}
+        trained = dask_bpe.train(source, 600, **rules, client=client)
+        kept = dask_bpe.train(source, 600, **rules, client=client, work_dir=f"{bucket}/work")
     here = dask_bpe.train(source, 600, special_tokens=[ENDOFTEXT])
-    assert trained.vocabulary.fingerprint() == here.vocabulary.fingerprint()
+    assert trained.vocabulary.fingerprint() == kept.vocabulary.fingerprint() == here.vocabulary.fingerprint()
+    # What is there serves a process without a cluster.
+    assert dask_bpe.count_pretokens(source, **rules, work_dir=f"{bucket}/work") == dask_bpe.count_pretokens(
+        source, **rules
+    )
 
 
 def test_a_damaged_shard_is_found(bucket: str, source: list[str], tokenizer: dask_bpe.Tokenizer) -> None:

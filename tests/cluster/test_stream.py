@@ -68,7 +68,7 @@ def compressed(folder: Path, data: bytes, missing: int = 0) -> str:
 
 def read_whole(path: str, reading: Reading) -> list[Content | Bad]:
     size = Path(path).stat().st_size
-    return list(blocks.read(blocks.Block(0, path, size, 0, size, 0), reading))
+    return list(blocks.read(blocks.Block(0, path, size, 0, size), reading))
 
 
 def ids_of(contents: list[Content | Bad], tokenizer: Tokenizer) -> list[int]:

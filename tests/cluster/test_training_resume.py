@@ -24,7 +24,7 @@ from reference import TIES
 import dask_bpe
 from dask_bpe import PretokenCounts, Progress
 from dask_bpe.cluster import count as counting
-from dask_bpe.cluster import reduce
+from dask_bpe.cluster import reduce_durably
 from dask_bpe.errors import InputError, OutputError, ParameterError, VocabularyError
 from dask_bpe.io.work_folder import open_work_folder, states
 from dask_bpe.training import checkpoints
@@ -76,9 +76,9 @@ def counted_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     counted: list[int] = []
     count = counting.count_partition
 
-    def watched(number: int, part: Any, bad: Any, reading: Any, job: str) -> PretokenCounts:
+    def watched(part: Any, bad: Any, reading: Any, job: str) -> PretokenCounts:
         counted.append(part[0].index)
-        return count(number, part, bad, reading, job)
+        return count(part, bad, reading, job)
 
     monkeypatch.setattr(counting, "count_partition", watched)
     return counted
@@ -121,7 +121,7 @@ def test_a_finished_count_is_not_done_again(
     counts = dask_bpe.count_pretokens(text, **RULES, work_dir=tmp_path / "work")
     assert len(counted_blocks) == len(set(counted_blocks)) > 4
     counted_blocks.clear()
-    monkeypatch.setattr(reduce, "compute_all", lambda *_: pytest.fail("a graph was computed"))
+    monkeypatch.setattr(reduce_durably, "run", lambda *_: pytest.fail("tasks were run"))
     for options in ({}, {"min_count": 2}, {"block_bytes": None}, {"min_count": 1}):
         again = dask_bpe.count_pretokens(text, **(RULES | options), work_dir=tmp_path / "work")
         assert again == counts.at_least(options.get("min_count") or 1).ranked()
@@ -187,7 +187,7 @@ def test_damaged_counts_of_the_whole_are_made_again(text: list[str], tmp_path: P
 def test_a_file_damaged_while_it_is_in_use_is_an_error(
     text: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = reduce.write_counts
+    write = reduce_durably.write_counts
 
     def damaged(folder: str, name: str, counts: PretokenCounts) -> Any:
         file = write(folder, name, counts)
@@ -197,7 +197,7 @@ def test_a_file_damaged_while_it_is_in_use_is_an_error(
         return file
 
     with monkeypatch.context() as patch:
-        patch.setattr(reduce, "write_counts", damaged)
+        patch.setattr(reduce_durably, "write_counts", damaged)
         with pytest.raises(VocabularyError, match=r"part-00002-000\.parquet.*checksum"):
             dask_bpe.count_pretokens(text, **RULES, work_dir=tmp_path / "work")
     expected = dask_bpe.count_pretokens(text, **RULES)
@@ -272,7 +272,7 @@ def test_a_work_folder_must_be_a_folder_and_is_for_files(text: list[str], tmp_pa
 
 def test_a_worker_that_does_not_see_the_folder_says_so(text: list[str], tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="a worker does not see this work folder"):
-        reduce._see(str(tmp_path / "elsewhere"))
+        reduce_durably._see(str(tmp_path / "elsewhere"))
 
 
 def test_an_error_of_the_text_is_that_of_any_count(text: list[str], tmp_path: Path) -> None:
@@ -292,11 +292,15 @@ def test_a_url_is_a_work_folder_too(text: list[str]) -> None:
 
 def test_on_a_cluster_only_records_come_back(client: Client, text: list[str], tmp_path: Path) -> None:
     expected = dask_bpe.count_pretokens(text, **RULES)
-    gather = client.gather
+    run = reduce_durably.run
     work = tmp_path / "work"
     results: list[Any] = []
+
+    def watched(make: Any, n_items: int, client: Client, collect: Any, failed: Any) -> None:
+        run(make, n_items, client, lambda report: results.append(report) or collect(report), failed)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "gather", lambda futures: results.extend(found := gather(futures)) or found)
+        patch.setattr(reduce_durably, "run", watched)
         counts = dask_bpe.count_pretokens(text, **RULES, work_dir=work, memory_per_worker=300_000, client=client)
     assert counts == expected
     assert len(results) > 1

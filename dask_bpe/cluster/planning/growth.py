@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dask_bpe.counts import HEAPS_EXPONENT
+from dask_bpe.heaps import HEAPS_EXPONENT
 
 # Fewer tell no exponent: that of web text is taken.
 _LEAST_POINTS = 3

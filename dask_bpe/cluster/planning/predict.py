@@ -98,7 +98,10 @@ class Predictor:
         return Partitions(size, sums[0], sums[1], sums[2], float(max(whole, default=0.0)))
 
     def counting(self, partitions: Partitions, n_buckets: int, cluster: Cluster) -> Tasks:
-        """Counting, in the order of the corpus, and adding up in a tree for every bucket."""
+        """Counting, in the order of the corpus, and adding up in a tree for every bucket, in the workers' memory.
+
+        In a work folder the largest partitions are counted first, and sums begin when all are counted.
+        """
         sample, n = self.sample, len(partitions)
         counting = partitions.text / sample.count + sample.distinct.at(partitions.text) / sample.freeze
         seconds = (partitions.seconds + counting).tolist()

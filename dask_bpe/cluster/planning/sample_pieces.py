@@ -125,7 +125,7 @@ def format_name(path: str, how: InputFormat) -> str:
 
 
 def _block(file: SourceFile, start: int, stop: int) -> Block:
-    return Block(0, file.path, file.size, start, stop, 0, file.version)
+    return Block(0, file.path, file.size, start, stop, file.version)
 
 
 @contextmanager

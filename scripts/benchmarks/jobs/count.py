@@ -19,7 +19,7 @@ def dask_bpe(task: Task) -> Work:
     import numpy as np
 
     from dask_bpe.count_table import CountTable
-    from dask_bpe.counts import PretokenCounts, expected_distinct
+    from dask_bpe.counts import PretokenCounts
     from dask_bpe.pretokenize import Scanner, get_pattern
 
     pattern = get_pattern(task.settings["pattern"])
@@ -27,7 +27,7 @@ def dask_bpe(task: Task) -> Work:
     whole = np.array([[0], [len(text)]], np.int64)
 
     def run() -> Any:
-        table = CountTable(expected_distinct(len(text)))  # as a partition is counted
+        table = CountTable.for_text(len(text))
         table.add_segments(text, whole, Scanner(pattern), 0)
         return PretokenCounts.from_table(table)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dask_bpe import decoding
-from dask_bpe.decoding import TokenTable, flattened
+from dask_bpe.decoding import TokenTable, _flattened
 from dask_bpe.errors import ParameterError
 from dask_bpe.kernels import gather as kernels
 from dask_bpe.kernels.memory import new_bytes
@@ -57,7 +57,7 @@ def test_texts_of_a_batch(batch: list[list[int]], dtype: Any) -> None:
     bounds = np.array([0, *accumulate(map(len, batch))])
     expected = [simple(text).decode("utf-8", "replace") for text in batch]
     assert TABLE.decode_texts(ids, bounds) == expected
-    flat = flattened(batch)
+    flat = _flattened(batch)
     assert flat is not None
     assert [flat[0][a:b].tolist() for a, b in pairwise(flat[1])] == batch
 
@@ -88,7 +88,7 @@ def test_negative_ids_are_not_large_ones() -> None:
 
 def test_lists_that_are_not_of_ids() -> None:
     others: list[Any] = [[[1], (2,)], [[1.0]], [["a"]], [[-1]], [[1 << 32]], [np.array([1])], [3]]
-    assert [flattened(batch) for batch in others] == [None] * len(others)
+    assert [_flattened(batch) for batch in others] == [None] * len(others)
 
 
 def test_new_bytes() -> None:

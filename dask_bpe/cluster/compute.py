@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # So often a task may fail before it counts as failed.
 _RETRIES = 2
-_SECONDS_WITHOUT_WORKERS, _SECONDS_BETWEEN_LOOKS = 60.0, 1.0
+_SECONDS_WITHOUT_WORKERS, _SECONDS_BETWEEN_LOOKS, _SECONDS_BETWEEN_POLLS = 60.0, 1.0, 0.02
 DIED = "its worker died again and again, perhaps for want of memory"
 
 
@@ -54,17 +54,24 @@ def _results_of(futures: Sequence[Any], client: Client) -> list[Any]:
 
 
 def _wait(futures: Sequence[Any], client: Client) -> None:
-    """Until all are done, or one has failed. Raises ClusterError."""
-    from distributed import wait
+    """Until all are done, or one has failed. Raises ClusterError.
 
-    workers = WorkerWatch(client)
-    while not any(future.status == "error" for future in futures):
-        try:
-            with client.as_current():  # `wait` asks no future whose it is
-                wait(list(futures), timeout=_SECONDS_BETWEEN_LOOKS)
+    Not by `distributed.wait`: it asks no future whose it is, and to tell it, by `Client.as_current`, changes Dask's
+    configuration for all threads; two jobs at once left it changed.
+    """
+    from distributed import as_completed
+
+    workers, looked = WorkerWatch(client), time.monotonic()
+    ended = as_completed(futures, loop=client.loop)
+    while not ended.is_empty():
+        batch = ended.next_batch(block=False)
+        if any(future.status == "error" for future in batch):
             return
-        except TimeoutError:
+        if time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
+            looked = time.monotonic()
             workers.see(client.nthreads())
+        if not batch:
+            time.sleep(_SECONDS_BETWEEN_POLLS)
 
 
 class WorkerWatch:

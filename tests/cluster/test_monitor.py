@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,10 @@ def test_prometheus(client: Client, text: Path, tokenizer: dask_bpe.Tokenizer, t
     pytest.importorskip("prometheus_client")
     keep = Keep()
     report = dask_bpe.encode_corpus(text, tokenizer, tmp_path / "out", block_bytes=5000, client=client, progress=keep)
-    job, found = keep.job.id, fetch(client, "metrics")
+    job = keep.job.id
+    give_up = time.monotonic() + 30
+    while job not in (found := fetch(client, "metrics")) and time.monotonic() < give_up:
+        time.sleep(0.1)  # a scheduler that is busy is told later
     assert metric(found, "dask_bpe_job_tokens", job=job) == report.n_tokens
     assert metric(found, "dask_bpe_job_documents", job=job) == report.n_documents
     assert metric(found, "dask_bpe_job_state", job=job, kind="encode", state="finished") == 1

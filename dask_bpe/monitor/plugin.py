@@ -55,7 +55,7 @@ class JobPlugin(SchedulerPlugin):  # type: ignore[misc]  # its package is not fo
         """See `SchedulerPlugin.start`."""
         self._scheduler = scheduler
         scheduler.handlers[HANDLER] = self.exchange
-        prometheus.export_scheduler(lambda: [known.snapshot for known in self.jobs.values()])
+        prometheus.export_scheduler(self.snapshots)
         if _has_dashboard(scheduler):
             from dask_bpe.monitor.page import add_page
 
@@ -63,7 +63,12 @@ class JobPlugin(SchedulerPlugin):  # type: ignore[misc]  # its package is not fo
 
     async def close(self) -> None:
         """See `SchedulerPlugin.close`."""
+        prometheus.forget_scheduler(self.snapshots)
         self.jobs.clear()
+
+    def snapshots(self) -> list[Snapshot]:
+        """The last one of every job."""
+        return [known.snapshot for known in self.jobs.values()]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """It travels to the scheduler as it was made: without jobs."""

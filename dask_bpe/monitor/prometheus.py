@@ -8,6 +8,7 @@ is corrected downwards when a task ran twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from dask_bpe.monitor import worker_counters
@@ -20,15 +21,15 @@ Snapshots = Callable[[], Iterable[Snapshot]]
 
 
 class SchedulerCollector:
-    """The jobs that a scheduler knows."""
+    """The jobs that the schedulers of this process know: mostly one, in a notebook perhaps several."""
 
-    def __init__(self, snapshots: Snapshots) -> None:
-        self.snapshots = snapshots
+    def __init__(self) -> None:
+        self.schedulers: list[Snapshots] = []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Called for each request of /metrics."""
         families = _Families("dask_bpe")
-        for snapshot in self.snapshots():
+        for snapshot in chain.from_iterable(snapshots() for snapshots in list(self.schedulers)):
             job = {"job": snapshot["id"]}
             state = {**job, "kind": snapshot["kind"], "state": snapshot["state"]}
             families.add("job_state", "1 for the state in which the job is", state, 1)
@@ -84,28 +85,34 @@ class _Families:
         return iter(self._families.values())
 
 
-# Dask's processes have one registry each; in tests one process is scheduler and worker, several times.
-_registered: dict[str, Any] = {}
+# Dask's processes have one registry each; one process may be scheduler and worker, several times.
+_registered: set[str] = set()
+_SCHEDULERS = SchedulerCollector()
 
 
 def export_scheduler(snapshots: Snapshots) -> None:
-    """Show the jobs of this scheduler, those of an earlier one in this process no more."""
-    if "scheduler" in _registered:
-        _registered["scheduler"].snapshots = snapshots
-    else:
-        _register("scheduler", SchedulerCollector(snapshots))
+    """Show the jobs of a scheduler until `forget_scheduler` is called with the same."""
+    _SCHEDULERS.schedulers.append(snapshots)
+    _register("scheduler", _SCHEDULERS)
+
+
+def forget_scheduler(snapshots: Snapshots) -> None:
+    """Show no more of a scheduler that is closed."""
+    if snapshots in _SCHEDULERS.schedulers:
+        _SCHEDULERS.schedulers.remove(snapshots)
 
 
 def export_worker() -> None:
     """Show what this process does."""
-    if "worker" not in _registered:
-        _register("worker", WorkerCollector())
+    _register("worker", WorkerCollector())
 
 
 def _register(name: str, collector: Any) -> None:
+    if name in _registered:
+        return
     try:
         from prometheus_client import REGISTRY
     except ImportError:
         return  # /metrics says so itself
     REGISTRY.register(collector)
-    _registered[name] = collector
+    _registered.add(name)

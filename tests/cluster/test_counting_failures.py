@@ -233,6 +233,7 @@ def test_the_one_that_hangs_is_begun_again(
     monkeypatch.setattr(running, "_SLOW_SECONDS", 0.5)
     monkeypatch.setattr(running, "_SLOW_TIMES", 0.0)  # workers that have just been started are slow at first
     monkeypatch.setattr(running, "_SECONDS_BETWEEN_LOOKS", 0.1)
+    own_client.wait_for_workers(2, timeout=60)  # those of tests before may be dead
     folder, work = tmp_path / "attempts", tmp_path / "work"
     folder.mkdir()
 

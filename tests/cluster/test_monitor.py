@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from distributed import Client, LocalCluster, Scheduler
 
 import dask_bpe
 from dask_bpe.cluster.schedule import connect
-from dask_bpe.monitor import publisher
-from dask_bpe.monitor.plugin import NAME
+from dask_bpe.monitor import prometheus, publisher
+from dask_bpe.monitor.plugin import NAME, JobPlugin
 from dask_bpe.progress import JobState, Progress, Snapshot
 
 END = "<|endoftext|>"
@@ -207,10 +206,7 @@ def test_prometheus(client: Client, text: Path, tokenizer: dask_bpe.Tokenizer, t
     pytest.importorskip("prometheus_client")
     keep = Keep()
     report = dask_bpe.encode_corpus(text, tokenizer, tmp_path / "out", block_bytes=5000, client=client, progress=keep)
-    job = keep.job.id
-    give_up = time.monotonic() + 30
-    while job not in (found := fetch(client, "metrics")) and time.monotonic() < give_up:
-        time.sleep(0.1)  # a scheduler that is busy is told later
+    job, found = keep.job.id, fetch(client, "metrics")
     assert metric(found, "dask_bpe_job_tokens", job=job) == report.n_tokens
     assert metric(found, "dask_bpe_job_documents", job=job) == report.n_documents
     assert metric(found, "dask_bpe_job_state", job=job, kind="encode", state="finished") == 1
@@ -223,6 +219,26 @@ def test_prometheus(client: Client, text: Path, tokenizer: dask_bpe.Tokenizer, t
             total += metric(answer.read().decode(), "dask_bpe_worker_tokens", job=job, stage="encoding")
     # Without the separators that end documents of no text.
     assert 0 < total <= report.n_tokens
+
+
+def test_the_schedulers_of_a_process_are_all_exported() -> None:
+    jobs = [JobState("encode", name) for name in ("one", "other")]
+    first, second = (lambda job=job: [job.snapshot()] for job in jobs)
+    collector = prometheus.SchedulerCollector()
+    for shown in ([first], [first, second], [second], []):
+        collector.schedulers = shown
+        found = {sample.labels["job"] for family in collector.collect() for sample in family.samples}
+        assert found == {scheduler()[0]["id"] for scheduler in shown}
+
+
+def test_a_closed_scheduler_is_exported_no_more() -> None:
+    plugins = JobPlugin(), JobPlugin()
+    for plugin in plugins:
+        prometheus.export_scheduler(plugin.snapshots)
+    asyncio.run(plugins[0].close())
+    assert plugins[1].snapshots in prometheus._SCHEDULERS.schedulers
+    assert plugins[0].snapshots not in prometheus._SCHEDULERS.schedulers
+    asyncio.run(plugins[1].close())
 
 
 def test_the_page_is_linked_from_the_dashboard(client: Client, text: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dask_bpe.cluster import reduce, schedule
 from dask_bpe.counts import PretokenCounts, combine
-from dask_bpe.progress import JobState
+from dask_bpe.progress import JobState, Progress, watch
 
 # The parts that were made, in the order in which they were.
 MADE: list[int] = []
@@ -68,7 +68,10 @@ def test_jobs_at_once_leave_dask_as_it_was(client: Client) -> None:
     counted = db.from_sequence(range(40), npartitions=40).map(counts_of)
 
     def count(number: int) -> int:
-        with schedule.job("reducing", None, "sums", JobState(f"testing {number}"), client) as name:
+        with (
+            watch("testing", str(number), Progress()) as state,
+            schedule.job("reducing", None, "sums", state, client) as name,
+        ):
             return len(reduce.reduce_in_memory(counted, 2, 8, name, client, str))
 
     with ThreadPoolExecutor(4) as threads:

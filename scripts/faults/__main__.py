@@ -180,6 +180,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     faults = chosen_faults(options)
     rows = {fault.name: Row() for fault in faults}
+    if options.folder:
+        options.folder.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="chaos-", dir=options.folder))
     until = time.monotonic() + 60 * options.minutes if options.minutes else 0.0
     number = 0

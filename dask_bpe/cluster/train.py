@@ -197,7 +197,8 @@ def train(
     ------
     InputError, ParameterError, PatternError, ClusterError
     OutputError, VocabularyError
-        About `work_dir`: it cannot be used, another job works in it or was begun in it; a file in it was damaged.
+        About `work_dir`: it cannot be used, another job works in it or was begun in it; a file in it was damaged. The
+        latter also when `extend` cannot be gone on with exactly.
     IncompleteError
         Partitions failed for good, see `count_pretokens`.
     """

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dask
 import dask.bag as db
 import pytest
-from distributed import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dask_bpe.cluster import reduce, schedule
 from dask_bpe.counts import PretokenCounts, combine
-from dask_bpe.progress import JobState, Progress, watch
+from dask_bpe.progress import JobState
 
 # The parts that were made, in the order in which they were.
 MADE: list[int] = []
@@ -62,18 +60,3 @@ def test_a_few_tasks_for_each_partition(n_buckets: int, monkeypatch: pytest.Monk
     counted = db.from_sequence(range(1_000), npartitions=1_000).map(counts_of)
     reduce.reduce_in_memory(counted, n_buckets, 8, "testing", None, str)
     assert n_tasks[0] < 16 * 1_000
-
-
-def test_jobs_at_once_leave_dask_as_it_was(client: Client) -> None:
-    counted = db.from_sequence(range(40), npartitions=40).map(counts_of)
-
-    def count(number: int) -> int:
-        with (
-            watch("testing", str(number), Progress()) as state,
-            schedule.job("reducing", None, "sums", state, client) as name,
-        ):
-            return len(reduce.reduce_in_memory(counted, 2, 8, name, client, str))
-
-    with ThreadPoolExecutor(4) as threads:
-        assert set(threads.map(count, range(8))) == {7}
-    assert dask.config.get("scheduler", None) is None

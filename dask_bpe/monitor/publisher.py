@@ -112,6 +112,8 @@ def _exchange_with(client: Client, job: JobState) -> Exchange:
 
     def exchange(snapshot: Snapshot, stages: dict[str, str]) -> News:
         """See `JobPlugin.exchange`, which does it."""
+        if client.scheduler is None:
+            raise CommClosedError("the client is closed")
         handler = getattr(client.scheduler, HANDLER)
         return cast("News", client.sync(handler, snapshot=snapshot, stages=stages, callback_timeout=_SECONDS_TO_ANSWER))
 

@@ -18,7 +18,7 @@ import dask_bpe
 from dask_bpe.cluster.schedule import connect
 from dask_bpe.monitor import prometheus, publisher
 from dask_bpe.monitor.plugin import NAME, JobPlugin
-from dask_bpe.progress import JobState, Progress, Snapshot
+from dask_bpe.progress import JobState, Progress, Snapshot, watch
 
 END = "<|endoftext|>"
 
@@ -191,6 +191,17 @@ def test_a_scheduler_that_does_not_answer_stops_no_job(
     counts = dask_bpe.count_pretokens(text, client=client, progress=keep)
     assert counts.n_bytes == text.stat().st_size
     assert keep.said == ["the scheduler is told no more of this job: the connection is lost"]
+
+
+def test_a_client_that_is_closed_tells_nobody_of_the_job(client: Client) -> None:
+    keep = Keep()
+    with Client(client.scheduler.address, set_as_default=False) as own, watch("counting", "text", keep) as job:
+        shown = publisher.publisher_of(job, own)
+        shown.show(job.snapshot())
+        assert job.id in seen(client)
+        own.close()
+        shown.show(job.snapshot())
+        assert keep.said == ["the scheduler is told no more of this job: the client is closed"]
 
 
 def metric(text: str, name: str, **labels: str) -> float:

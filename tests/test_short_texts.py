@@ -73,6 +73,28 @@ def test_room_runs_out(pattern: str | None, monkeypatch: pytest.MonkeyPatch) -> 
         assert short(encoder, text) == as_segment(Encoder(VOCABULARIES[pattern]), text)
 
 
+def test_what_is_kept_past_the_limit_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    keep_first = arrays.kernels.keep_first
+
+    def keep(count: int, cache: arrays.kernels.Cache) -> None:
+        keep_first(count, cache)
+        kept.append(int(cache.used[0]))
+
+    monkeypatch.setattr(arrays.kernels, "keep_first", keep)
+    monkeypatch.setattr(arrays, "_FIRST", 1 << 10)
+    monkeypatch.setattr(arrays, "_MOST", 1 << 20)
+    rng = random.Random(5)
+    words = ["".join(rng.choices("abcdefgh é日", k=rng.choice((2, 5, 9, 17, 40)))) for _ in range(30_000)]
+    words += rng.choices(words, k=30_000)
+    encoder = Encoder(VOCABULARIES["gpt2"])
+    for first in range(0, len(words), 1000):
+        text = " ".join(words[first : first + 1000]).encode()
+        assert short(encoder, text) == as_segment(Encoder(VOCABULARIES["gpt2"]), text)
+    assert len(kept) > 1
+    assert min(kept) > 0
+
+
 def test_text_that_the_pattern_leaves_is_an_error() -> None:
     encoder = Encoder(VOCABULARIES["gpt2"])
     picky = Encoder(vocabulary_of("[ab]+| +"))

@@ -14,8 +14,10 @@ from dask_bpe.kernels import front, memory, merging, table
 # stay in the L2 cache beside the text, and miss the TLB), 2 MB 9 to 15 %.
 _FRONT_LINES = 1 << 13
 # Slots of the index of the cache at first, and bytes of all its arrays at most. Full arrays are made twice as large;
-# past the limit all are emptied.
+# past the limit only the first half of the entries is kept: what is frequent came early. 420 MB in many languages took
+# a quarter longer when none was kept, a tenth when a quarter was, a twentieth when three were.
 _FIRST, _MOST = 1 << 16, 1 << 28
+_KEPT = 1 / 2
 
 
 def make_scratch(length: int) -> merging.Scratch:
@@ -32,7 +34,7 @@ def make_scratch(length: int) -> merging.Scratch:
 
 class _Sizes(NamedTuple):
     """How much a cache has room for: slots of its index, 5/8 of which may be filled; strings of 16 bytes or more, and
-    the bytes of those; ids of pre-tokens that have more than three."""
+    the bytes of those; ids of pre-tokens that have more than four."""
 
     slots: int
     strings: int
@@ -69,13 +71,14 @@ def _of_sizes(sizes: _Sizes) -> kernels.Cache:
 
 
 def enlarged(cache: kernels.Cache) -> kernels.Cache:
-    """A full cache with twice the room for what it lacks room for; past the limit an empty one."""
+    """A full cache with twice the room for what it lacks room for; past the limit with its first entries only."""
     sizes = _Sizes(len(cache.index), len(cache.offsets), len(cache.values), len(cache.overflow))
     n_entries, strings, n_bytes, ids = cache.used.tolist()
     wanted = [a + b for a, b in zip((n_entries * 8 // 5, strings, n_bytes, ids), _NEEDED, strict=True)]
     grown = _Sizes(*(2 * size if want >= size else size for size, want in zip(sizes, wanted, strict=True)))
     if grown.memory > _MOST:
-        return _of_sizes(sizes)
+        kernels.keep_first(int(_KEPT * n_entries), cache)
+        return cache
     larger = cache._replace(
         values=_extended(cache.values, grown.n_bytes),
         offsets=_extended(cache.offsets, grown.strings),

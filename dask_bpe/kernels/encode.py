@@ -6,7 +6,7 @@ ids, NOTHING in the place of those that there are not:
     word 2   id 0 | id 1 << 32
     word 3   id 2 | id 3 << 32     more than four: word 2 is their place in `overflow`, word 3 their number | MANY << 32
 
-A full cache stops the kernel (`CACHE_FULL`); the caller enlarges or empties it and calls again.
+A full cache stops the kernel (`CACHE_FULL`); the caller makes room and calls again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from dask_bpe.kernels.merging import (
     scratch_type,
 )
 from dask_bpe.kernels.simd import copy16, prefetch
-from dask_bpe.kernels.table import WIDTH, add_entry, find, guess, key_of
+from dask_bpe.kernels.table import LONG, TOP, WIDTH, add_entry, find, guess, key_of, rebuild_index
 
 DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
@@ -106,6 +106,22 @@ def fill_whole(text, bounds, token_ids, index, entries, values, offsets, used):
         if at < 0:
             at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
             entries[at + 2] = np.uint64(token_ids[k])
+
+
+@kernel(none, i64, cache_type)
+def keep_first(count, cache):
+    """Forget all entries of a cache but the first `count`."""
+    entries, offsets, used = cache.entries, cache.offsets, cache.used
+    strings = ids = np.int64(0)
+    for at in range(0, count * WIDTH, WIDTH):
+        strings += np.int64(entries[at + 1] >> TOP == LONG)
+        if entries[at + 3] >> _HALF == MANY:
+            ids = np.int64(entries[at + 2] + (entries[at + 3] & _LOW))
+    used[0], used[1], used[2], used[3] = count, strings, offsets[strings], ids
+    cache.index[:] = np.uint64(0)
+    rebuild_index(entries, count, cache.index)
+    # Its entries may point to ids that are no more.
+    cache.front[:] = np.uint64(0)
 
 
 @step

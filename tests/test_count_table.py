@@ -19,7 +19,9 @@ from dask_bpe.ragged import Ragged
 GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 
 # Few words that come again and again, long ones and letters of several bytes among them.
-words = st.sampled_from([" a", " be", " see", "tea", " über", "日本語", " 1234", "!?", "\n", " " + "x" * 20, " " + "y" * 40])
+words = st.sampled_from(
+    [" a", " be", " see", "tea", " über", "日本語", " 1234", "!?", "\n", " " + "x" * 20, " " + "y" * 40]
+)
 texts = st.lists(st.one_of(words, st.text("abc ", max_size=6)), max_size=400).map("".join)
 
 

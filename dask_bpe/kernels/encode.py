@@ -31,7 +31,8 @@ from dask_bpe.kernels._jit import (
     u64s,
 )
 from dask_bpe.kernels.front import BATCH, batch_type, look_up, put_in_front
-from dask_bpe.kernels.lanes import store_quads
+from dask_bpe.kernels.lanes import LANES, store_quads
+from dask_bpe.kernels.merge_lanes import LANE_BYTES, LANE_WORDS, merge_lanes
 from dask_bpe.kernels.merging import (
     NOTHING,
     SCANNED_BYTES,
@@ -47,6 +48,9 @@ from dask_bpe.kernels.table import LONG, TOP, WIDTH, add_entry, find, guess, key
 DONE, CACHE_FULL, SCRATCH_FULL = 0, 1, 2
 # Longer pre-tokens are merged each time they come: they hardly ever come again.
 CACHED_BYTES = 128
+
+# New pre-tokens of a batch that are merged in lanes at least: fewer are merged one by one.
+FEWEST = 3
 
 # Room behind ids: they are read and written sixteen at a time.
 SPARE = 16
@@ -116,7 +120,7 @@ def keep_first(count, cache):
     for at in range(0, count * WIDTH, WIDTH):
         strings += np.int64(entries[at + 1] >> TOP == LONG)
         if entries[at + 3] >> _HALF == MANY:
-            ids = np.int64(entries[at + 2] + (entries[at + 3] & _LOW))
+            ids = max(ids, np.int64(entries[at + 2] + (entries[at + 3] & _LOW)))
     used[0], used[1], used[2], used[3] = count, strings, offsets[strings], ids
     cache.index[:] = np.uint64(0)
     rebuild_index(entries, count, cache.index)
@@ -228,6 +232,45 @@ def _end_segment(cursor, after, bounds, out):
 
 
 @step
+def _merge_in_lanes(text, starts, ends, first, last, rules, cache, batch, scratch):
+    """Merge the fresh pre-tokens first..last of a batch, at most LANES of LANE_BYTES, for which there are entries."""
+    ids, lengths, longest = scratch.heap[:LANE_WORDS], scratch.heap[LANE_WORDS : LANE_WORDS + LANES], np.int64(0)
+    lengths[:] = np.uint64(0)
+    for lane in range(last - first):
+        k = batch.missed[batch.fresh[first + lane]]
+        start, length = starts[k], ends[k] - starts[k]
+        lengths[lane], longest = np.uint64(length), max(longest, length)
+        for i in range(length):
+            ids[LANES * i + lane] = np.uint64(rules.byte_ids[text[start + i]])
+    merge_lanes(ids, lengths, longest, rules.pairs, scratch.best[:LANE_WORDS])
+    for lane in range(last - first):
+        n, write = np.int64(lengths[lane]), cache.used[3]
+        for i in range(n):
+            cache.overflow[write + i] = np.uint32(ids[LANES * i + lane])
+        _remember(np.int64(batch.places[batch.fresh[first + lane]]), n, cache.entries, cache.overflow, cache.used)
+
+
+@step
+def _merge_fresh(text, starts, ends, count, wide, rules, cache, batch, scratch):
+    """Merge the `count` fresh pre-tokens of a batch, for which there are entries without ids."""
+    keys, fresh = batch.keys, batch.fresh
+    in_lanes = np.int64(0)
+    for i in range(count):
+        m = fresh[i]
+        k = batch.missed[m]
+        start, length = starts[k], ends[k] - starts[k]
+        if wide and length <= LANE_BYTES and rules.whole_index.size == 1 and count >= FEWEST:
+            fresh[in_lanes] = m
+            in_lanes += 1
+            continue
+        low, high, word = keys[np.uint64(2) * k], keys[np.uint64(2) * k + np.uint64(1)], batch.hashes[k]
+        n = _merged(text, start, length, low, high, word, rules, scratch, cache.overflow, cache.used[3])
+        _remember(np.int64(batch.places[m]), n, cache.entries, cache.overflow, cache.used)
+    for first in range(0, in_lanes, LANES):
+        _merge_in_lanes(text, starts, ends, first, min(first + LANES, in_lanes), rules, cache, batch, scratch)
+
+
+@step
 def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch, scratch, after, wide, out):
     """Encode the pre-tokens ``text[spans[0, k]:spans[1, k]]`` for k from ``cursor[0]`` to `count`.
 
@@ -241,7 +284,8 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
     """
     front, index, entries = cache.front, cache.index, cache.entries
     values, offsets, overflow, used = cache.values, cache.offsets, cache.overflow, cache.used
-    keys, hashes, found, missed, places = batch.keys, batch.hashes, batch.found, batch.missed, batch.places
+    keys, hashes, found, missed = batch.keys, batch.hashes, batch.found, batch.missed
+    places, fresh = batch.places, batch.fresh
     one, two = np.uint64(1), np.uint64(2)
     while cursor[0] < count:
         first, last = cursor[0], min(cursor[0] + BATCH, count)
@@ -271,17 +315,23 @@ def encode_spans(text, spans, count, cursor, stops, bounds, rules, cache, batch,
             else:
                 missed[unknown] = k
                 unknown += one
+        n_fresh = np.uint64(0)
         for m in range(unknown):
             k = missed[m]
             start, length = starts[k], ends[k] - starts[k]
             low, high, word = keys[two * k], keys[two * k + one], hashes[k]
             at, slot = find(text, start, length, low, high, word, index, entries, values, offsets)
             if at < 0:
-                n = _merged(text, start, length, low, high, word, rules, scratch, overflow, used[3])
                 at = add_entry(text, start, length, low, high, word, slot, index, entries, values, offsets, used)
-                _remember(at, n, entries, overflow, used)
-            found[two * k], found[two * k + one] = entries[at + 2], entries[at + 3]
-            put_in_front(low, high, word, entries[at + 2], entries[at + 3], front)
+                fresh[n_fresh] = m
+                n_fresh += one
+            places[m] = np.uint64(at)
+        _merge_fresh(text, starts, ends, np.int64(n_fresh), wide, rules, cache, batch, scratch)
+        for m in range(unknown):
+            k, at = missed[m], places[m]
+            second, third = entries[at + two], entries[at + two + one]
+            found[two * k], found[two * k + one] = second, third
+            put_in_front(keys[two * k], keys[two * k + one], hashes[k], second, third, front)
         done = np.int64(0)
         while cursor[2] < stops.size and stops[cursor[2]] <= last:
             stop = max(stops[cursor[2]] - first, done)

@@ -12,6 +12,7 @@ Pre-tokens are looked up in batches:
     keys : uint64[2 * BATCH]   words 0 and 1 of each       hashes : uint64[BATCH]
     found : uint64[2 * BATCH]  words 2 and 3 of each       missed : uint64[BATCH]  which are not in the table
     places : uint64[BATCH]     where the entries of the missed ones are to be looked for
+    fresh : uint64[BATCH]      those of the missed ones that no table had
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Batch(NamedTuple):
     found: Any
     missed: Any
     places: Any
+    fresh: Any
 
     @classmethod
     def empty(cls) -> Batch:
@@ -50,8 +52,8 @@ class Batch(NamedTuple):
         return cls(*(np.empty(n, np.uint64) for n in _SIZES))
 
 
-_SIZES = 2 * BATCH, BATCH, 2 * BATCH, BATCH, BATCH
-batch_type = named(Batch, u64s, u64s, u64s, u64s, u64s)
+_SIZES = 2 * BATCH, BATCH, 2 * BATCH, BATCH, BATCH, BATCH
+batch_type = named(Batch, u64s, u64s, u64s, u64s, u64s, u64s)
 
 
 @inlined

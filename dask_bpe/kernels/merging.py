@@ -1,8 +1,9 @@
 """The merges of a pre-token: always of the two neighbours of the lowest rank, the leftmost of equal ones.
 
-Four loops give the same ids. The one for texts of any length, `merge_in_windows`, rests on what is true for every list
-of merges in every order: until a merge has crossed a place of the text, the merges on one side of it are those of that
-side alone, for each of them was the lowest of all and so the lowest of its side, and none altered the other side.
+Four loops give the same ids, and `merge_lanes` gives them for eight short texts at once. The loop for texts of any
+length, `merge_in_windows`, rests on what is true for every list of merges in every order: until a merge has crossed a
+place of the text, the merges on one side of it are those of that side alone, for each of them was the lowest of all and
+so the lowest of its side, and none altered the other side.
 
 Hence tokens are the encoding of their bytes if, and only if, every two neighbours are the encoding of theirs. If they
 are, suppose a merge crosses a place between two of the tokens, and take the first one that does. Until then the merges
@@ -53,7 +54,8 @@ WIDE = 1 << 12
 # The filter of pairs: 2 ** 20 bits, which the L2 cache holds. With 50,000 merges one pair in twenty passes that is
 # none, with 200,000 one in six.
 FILTER_WORDS = 1 << 14
-_FILTER_SHIFT = np.uint64(44)
+FILTER_SHIFT = np.uint64(44)
+PAIR_HASH = np.uint64(0x9E3779B97F4A7C15)
 
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE, _SIX, _LAST = np.uint64(1), np.uint64(6), np.uint64(63)
@@ -82,7 +84,7 @@ scratch_type = named(Scratch, u32s, u64s, i64s, u64s, u8s, u32s)
 @inlined
 def pair_slot(key):
     """Hash of a pair of ids: its high bits are the place in the filter, its low ones that in the table."""
-    word = key * np.uint64(0x9E3779B97F4A7C15)
+    word = key * PAIR_HASH
     return word ^ (word >> _HALF)
 
 
@@ -96,7 +98,7 @@ def find_pair(left, right, pairs):
     key = np.uint64(left) << _HALF | np.uint64(right)
     word = pair_slot(key)
     n_table = np.uint64(pairs.size - FILTER_WORDS)
-    bit = word >> _FILTER_SHIFT
+    bit = word >> FILTER_SHIFT
     if (pairs[n_table + (bit >> _SIX)] >> (bit & _LAST)) & _ONE == 0:
         return _EMPTY
     mask = (n_table >> _ONE) - _ONE
@@ -126,7 +128,7 @@ def fill_pairs(merges, ranks, pairs):
     for row in range(merges.shape[0]):
         key = np.uint64(merges[row, 0]) << _HALF | np.uint64(merges[row, 1])
         word = pair_slot(key)
-        bit = word >> _FILTER_SHIFT
+        bit = word >> FILTER_SHIFT
         pairs[n_table + np.int64(bit >> _SIX)] |= _ONE << (bit & _LAST)
         slot = word & mask
         while pairs[np.int64(slot) * 2] != _EMPTY and pairs[np.int64(slot) * 2] != key:

@@ -1,4 +1,5 @@
-"""The four loops that merge give the ids of the oracle; windows do wherever they begin, however little they see."""
+"""The loops that merge give the ids of the oracle; windows do wherever they begin, however little they see, and lanes
+whatever stands in the others."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from reference import Trained
 from strategies import examples
 
 from dask_bpe.encoder import Encoder
-from dask_bpe.kernels import merging
+from dask_bpe.kernels import lanes, merge_lanes, merging
+from dask_bpe.kernels._jit import i64, kernel, none, u64s
 from dask_bpe.ragged import Ragged
 from dask_bpe.vocabulary import Vocabulary
 
@@ -243,3 +245,51 @@ def test_the_end_of_a_long_text_decides_about_its_beginning() -> None:
 def test_long_pretokens_are_the_oracle(trained: Trained, text: str) -> None:
     assume(len(text) > merging.WINDOW)
     assert encoded(trained, [text.encode()]) == [reference.encode_pretoken(text.encode(), trained)]
+
+
+needs_lanes = pytest.mark.skipif(not lanes.WIDE, reason="this processor has no lanes")
+short_word = st.text(LETTERS, min_size=1, max_size=merge_lanes.LANE_BYTES)
+
+
+@kernel(none, u64s, u64s, i64, u64s, u64s)
+def merge_in_lanes(ids, lengths, longest, pairs, best):
+    merge_lanes.merge_lanes(ids, lengths, longest, pairs, best)
+
+
+def merged_in_lanes(words: list[bytes], trained: Trained) -> list[list[int]]:
+    """The ids of up to eight words, none for those that are empty."""
+    byte_ids, pairs = tables(trained, last=False)
+    ids, best = (np.full(merge_lanes.LANE_WORDS, 0xAAAAAAAA, np.uint64) for _ in range(2))
+    lengths = np.zeros(lanes.LANES, np.uint64)
+    for lane, data in enumerate(words):
+        ids[lane : lane + lanes.LANES * len(data) : lanes.LANES] = byte_ids[list(data)]
+        lengths[lane] = len(data)
+    merge_in_lanes(ids, lengths, max(map(len, words)), pairs, best)
+    return [ids[lane :: lanes.LANES][: int(lengths[lane])].tolist() for lane in range(len(words))]
+
+
+@needs_lanes
+@given(trained=any_merges(), words=st.lists(short_word, min_size=1, max_size=lanes.LANES))
+@examples(6)
+def test_lanes_are_the_oracle(trained: Trained, words: list[str]) -> None:
+    data = [text.encode() for text in words]
+    assert merged_in_lanes(data, trained) == [reference.encode_pretoken(text, trained) for text in data]
+
+
+@needs_lanes
+@given(size=st.integers(257, 300), texts=st.lists(st.text("ab é", min_size=1, max_size=15), min_size=8, max_size=8))
+@examples(2)
+def test_lanes_are_the_oracle_after_training(size: int, texts: list[str]) -> None:
+    trained = reference.train(reference.count(texts, None), size, pattern=None)
+    data = [text.encode() for text in texts]
+    assert merged_in_lanes(data, trained) == [reference.encode_pretoken(text, trained) for text in data]
+
+
+@needs_lanes
+def test_lanes_of_every_length() -> None:
+    trained = runs(16)
+    for longest in range(1, merge_lanes.LANE_BYTES + 1):
+        words = [b"a" * max(longest - 5 * lane, 0) for lane in range(lanes.LANES)]
+        expected = [reference.encode_pretoken(text, trained) if text else [] for text in words]
+        assert merged_in_lanes(words, trained) == expected
+        assert merged_in_lanes(words[::-1], trained) == expected[::-1]

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from dask_bpe.kernels import encode as kernels
 from dask_bpe.kernels import front, memory, merging, table
 
-# Lines of the front table, 64 bytes each: 512 KB. Half of it lost 0 to 8 %, 1 MB lost 4 to 10 % (its lines no longer
-# stay in the L2 cache beside the text, and miss the TLB), 2 MB 9 to 15 %.
+# Lines of the front table, 64 bytes each: 512 KB. Half of it lost 0 to 8 %; two or four times as much gained nothing.
 _FRONT_LINES = 1 << 13
 # Slots of the index of the cache at first, and bytes of all its arrays at most. Full arrays are made twice as large;
 # past the limit only the first half of the entries is kept: what is frequent came early. 420 MB in many languages took

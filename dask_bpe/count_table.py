@@ -56,10 +56,10 @@ class CountTable:
     def add_segments(self, text: npt.NDArray[np.uint8], segments: Int64s, scanner: Scanner, origin: int) -> None:
         """Cut segments of text and count their pre-tokens. segments : int64[2, n], ascending; `origin` is where in the
         corpus ``text[0]`` stands. `n_unmatched` grows by the bytes that the pattern leaves unmatched."""
-        unmatched_before = scanner.n_unmatched
-        segments = np.ascontiguousarray(segments)  # a slice of those of a block is not
         if not segments.size:
             return
+        segments = np.ascontiguousarray(segments)  # a slice of those of a block is not
+        unmatched_before = scanner.n_unmatched
         first, last = origin + int(segments[0, 0]), origin + int(segments[1, -1])
         if first < self._reached:  # an entry of the front table knows no earlier position than its own
             self._settle()

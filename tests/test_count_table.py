@@ -9,14 +9,13 @@ import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import GPT2
 
 from dask_bpe import count_table
 from dask_bpe.count_table import CountTable
 from dask_bpe.counts import PretokenCounts
 from dask_bpe.pretokenize import Scanner, get_pattern
 from dask_bpe.ragged import Ragged
-
-GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 
 # Few words that come again and again, long ones and letters of several bytes among them.
 words = st.sampled_from(

@@ -14,7 +14,7 @@ from dask_bpe.kernels import front, memory, merging, table
 _FRONT_LINES = 1 << 13
 # Slots of the index of the cache at first, and bytes of all its arrays at most. Full arrays are made twice as large;
 # past the limit only the first half of the entries is kept: what is frequent came early. 420 MB in many languages took
-# a quarter longer when none was kept, a tenth when a quarter was, a twentieth when three were.
+# a quarter to a half longer when none was kept, a fifth with a quarter of them, a twentieth with three quarters.
 _FIRST, _MOST = 1 << 16, 1 << 28
 _KEPT = 1 / 2
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dask_bpe.kernels._jit import inlined, step
 from dask_bpe.kernels.lanes import LANES, bits, choose, gather8, load8, store8
-from dask_bpe.kernels.merging import FILTER_SHIFT, FILTER_WORDS, PAIR_HASH
+from dask_bpe.kernels.merging import FILTER_SHIFT, FILTER_WORDS, pair_slot
 
 # Bytes of a pre-token at most.
 LANE_BYTES = 32
@@ -32,8 +32,7 @@ def _find_pairs(left, right, wanted, pairs):
     n_table = np.uint64(pairs.size - FILTER_WORDS)
     mask = (n_table >> _ONE) - _ONE
     key = left << _HALF | right
-    word = key * PAIR_HASH
-    word = word ^ (word >> _HALF)
+    word = pair_slot(key)
     bit = word >> FILTER_SHIFT
     asked = wanted & ((gather8(pairs, (bit >> _SIX) + n_table) >> (bit & _LAST)) & _ONE > _ZERO)
     found = key | _EMPTY

@@ -55,7 +55,6 @@ WIDE = 1 << 12
 # none, with 200,000 one in six.
 FILTER_WORDS = 1 << 14
 FILTER_SHIFT = np.uint64(44)
-PAIR_HASH = np.uint64(0x9E3779B97F4A7C15)
 
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE, _SIX, _LAST = np.uint64(1), np.uint64(6), np.uint64(63)
@@ -83,8 +82,8 @@ scratch_type = named(Scratch, u32s, u64s, i64s, u64s, u8s, u32s)
 
 @inlined
 def pair_slot(key):
-    """Hash of a pair of ids: its high bits are the place in the filter, its low ones that in the table."""
-    word = key * PAIR_HASH
+    """Hash of a pair of ids, also of eight in lanes: high bits for the place in the filter, low ones for the table."""
+    word = key * np.uint64(0x9E3779B97F4A7C15)
     return word ^ (word >> _HALF)
 
 

@@ -8,10 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dask_bpe.kernels import encode as kernels
-from dask_bpe.kernels import front, memory, merging, table
+from dask_bpe.kernels import front, lanes, memory, merge_windows, merging, table
 
 # Lines of the front table, 64 bytes each: 512 KB. Half of it lost 0 to 8 %; two or four times as much gained nothing.
 _FRONT_LINES = 1 << 13
+# Pieces of phrases that are remembered, 32 bytes each. Room for the seams of a phrase.
+_PIECES = 1 << 14
+_SEAMS = kernels.CACHED_BYTES + 1 + 2 * lanes.LANES
 # Slots of the index of the cache at first, and bytes of all its arrays at most. Full arrays are made twice as large;
 # past the limit only the first half of the entries is kept: what is frequent came early. 420 MB in many languages took
 # a quarter to a half longer when none was kept, a fifth with a quarter of them, a twentieth with three quarters.
@@ -26,8 +29,10 @@ def make_scratch(length: int) -> merging.Scratch:
         np.empty(length, np.uint64),
         np.empty(2 * length, np.int64),
         np.empty(3 * length, np.uint64),
-        np.zeros(merging.RECENT * merging.WINDOW, np.uint8),
-        np.zeros(merging.RECENT * (merging.WINDOW + 2), np.uint32),
+        np.zeros(merge_windows.RECENT * merge_windows.WINDOW, np.uint8),
+        np.zeros(merge_windows.RECENT * (merge_windows.WINDOW + 2), np.uint32),
+        memory.zeros(table.WIDTH * _PIECES),
+        np.empty(_SEAMS, np.int64),
     )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dask_bpe.encoder.arrays import enlarged, make_cache, make_scratch
 from dask_bpe.kernels import encode as kernels
-from dask_bpe.kernels import frame, front, lanes, merging
+from dask_bpe.kernels import frame, front, lanes, merge_windows, merging
 from dask_bpe.kernels._jit import direct
 from dask_bpe.pretokenize import Scanner
 from dask_bpe.pretokenize.scanner import Batch, Cutting
@@ -56,14 +56,14 @@ class Workspace:
         self._scanner = scanner
         self._batch = front.Batch.empty()
         self._cursor, self._cut = np.zeros(3, np.int64), np.zeros(3, np.int64)
-        self._scratch = make_scratch(merging.WIDE)
+        self._scratch = make_scratch(merge_windows.WIDE)
         self._cache = make_cache()
         self._short: _Short | None = None
 
     def shrunk(self) -> Workspace:
         """This workspace, with scratch arrays as it had them at first."""
-        if len(self._scratch.ids) > merging.WIDE:
-            self._scratch, self._short = make_scratch(merging.WIDE), None
+        if len(self._scratch.ids) > merge_windows.WIDE:
+            self._scratch, self._short = make_scratch(merge_windows.WIDE), None
         return self
 
     def encode(

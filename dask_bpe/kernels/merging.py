@@ -1,16 +1,7 @@
 """The merges of a pre-token: always of the two neighbours of the lowest rank, the leftmost of equal ones.
 
-Four loops give the same ids, and `merge_lanes` gives them for eight short texts at once. The loop for texts of any
-length, `merge_in_windows`, rests on what is true for every list of merges in every order: until a merge has crossed a
-place of the text, the merges on one side of it are those of that side alone, for each of them was the lowest of all and
-so the lowest of its side, and none altered the other side.
-
-Hence tokens are the encoding of their bytes if, and only if, every two neighbours are the encoding of theirs. If they
-are, suppose a merge crosses a place between two of the tokens, and take the first one that does. Until then the merges
-in its two tokens are those of these two alone, which therefore would cross the place too; and they do not.
-
-(github/rust-gems, crate bpe, found this for ranks in the order of training, and encodes by longest matches, checking
-each pair of neighbours. That took three times as long as these loops where merges compete, as in random digits.)
+Three loops give the same ids; `merge_lanes` gives them for eight short texts at once, `merge_windows` for texts of any
+length.
 """
 
 from __future__ import annotations
@@ -34,22 +25,13 @@ from dask_bpe.kernels._jit import (
     u32s,
     u64s,
 )
-from dask_bpe.kernels.simd import load_u64
-from dask_bpe.kernels.table import hash_long
 
 NOTHING = np.uint32(0xFFFFFFFF)
 
-# Pre-tokens up to this length are merged by `merge_by_scan`, up to WINDOW by `merge_in_place`, and longer ones by
-# `merge_in_windows`. The first has the least upkeep. The second reads more and moves nothing: phrases of 30 to 128
-# bytes took a fifth less time than by the others, words of up to 16 some 5 % more.
+# Pre-tokens up to this length are merged by `merge_by_scan`, longer ones by `merge_in_place`. The first has the least
+# upkeep. The second reads more and moves nothing: phrases of 30 to 128 bytes took a fifth less time than by the others,
+# words of up to 16 some 5 % more.
 SCANNED_BYTES = 32
-
-# Bytes of a window: twice those of the longest token of a run, 128 spaces in o200k_base, or its end is never certain.
-WINDOW = 256
-# Windows that are remembered: texts that take so long to repeat are none that a generator of tests thinks of.
-RECENT = 64
-# Bytes of a window that is too short the first time.
-WIDE = 1 << 12
 
 # The filter of pairs: 2 ** 20 bits, which the L2 cache holds. With 50,000 merges one pair in twenty passes that is
 # none, with 200,000 one in six.
@@ -63,10 +45,13 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 class Scratch(NamedTuple):
-    """For merging: uint32[n], uint64[n], int64[2 * n], uint64[3 * n], where n is WIDE or more.
+    """For merging: uint32[n], uint64[n], int64[2 * n], uint64[3 * n], where n is as large as the longest text.
 
-    recent : uint8[RECENT * WINDOW], the windows that were met last, each at the place of its hash; recent_ids :
-    uint32[RECENT * (WINDOW + 2)]: what `_certain` found of it, and that many ids and one. Zeros at first.
+    Those of `merge_windows`: n is WIDE or more. recent : uint8[RECENT * WINDOW], the windows that were met last, each
+    at the place of its hash; recent_ids : uint32[RECENT * (WINDOW + 2)]: how many ids of it are certain, their bytes,
+    and these ids and one more. Zeros at first.
+
+    Those of `merge_pieces`: pieces : uint64[4 * power of 2], zeros at first. seams : int64[], see `seams`.
     """
 
     ids: Any
@@ -75,9 +60,11 @@ class Scratch(NamedTuple):
     heap: Any
     recent: Any
     recent_ids: Any
+    pieces: Any
+    seams: Any
 
 
-scratch_type = named(Scratch, u32s, u64s, i64s, u64s, u8s, u32s)
+scratch_type = named(Scratch, u32s, u64s, i64s, u64s, u8s, u32s, u64s, i64s)
 
 
 @inlined
@@ -334,88 +321,3 @@ def _find_last_merges(text, bounds, byte_ids, pairs, scratch, merges, ranks):
 
 
 find_last_merges = on_demand(_find_last_merges, i64, text_type, i64s, u32s, u64s, scratch_type, i64m, i64s)
-
-
-@inlined
-def _certain(n, width, begins):
-    """Of the n ids of a window: how many stand before the last one that begins in its first three quarters, and the
-    bytes of these. What comes after the window seldom alters them."""
-    k = n - 1
-    while 4 * np.int64(begins[k]) > 3 * width:
-        k -= 1
-    return k, np.int64(begins[k])
-
-
-@step
-def _recent_window(text, start, byte_ids, pairs, scratch):
-    """Where the certain ids of a window stand in ``scratch.recent_ids``; merges it if it is not there."""
-    recent, recent_ids = scratch.recent, scratch.recent_ids
-    slot = np.int64(hash_long(text, start, WINDOW) & np.uint64(RECENT - 1))
-    at, place = slot * (WINDOW + 2), slot * WINDOW
-    known = recent_ids[at] > 0
-    for i in range(0, WINDOW, 8):
-        if load_u64(text, start + i) != load_u64(recent, place + i):
-            known = False
-            break
-    if not known:
-        ids, best = scratch.ids, scratch.best
-        n = merge_in_place(text, start, WINDOW, byte_ids, pairs, ids, best, scratch.links, scratch.heap)
-        kept, covered = _certain(n, WINDOW, best)
-        for i in range(WINDOW):
-            recent[place + i] = text[start + i]
-        recent_ids[at], recent_ids[at + 1] = kept, covered
-        for i in range(kept + 1):
-            recent_ids[at + 2 + i] = ids[i]
-    return at
-
-
-@step
-def merge_in_windows(text, start, length, byte_ids, pairs, scratch, ids, first):
-    """The same merges window by window, in time and memory that a text without end would not make larger.
-
-    A window begins with a token of the one before it, one that is not near its end. If it really begins with that
-    token, all neighbours up to there were neighbours in a window, so they are right; if not, the window before was too
-    short, and a wider one takes its place. Runs and other periods are looked up: their windows are the same again.
-
-    ids : uint32[>= first + length]: the ids are written from `first` on. Returns how many they are, or -1 if a window
-    as long as the scratch arrays is too short: begin again with longer ones.
-    """
-    always_wide = scratch.ids.size > WIDE
-    wide = always_wide
-    n = begin = np.int64(0)
-    n_before = before = np.int64(-1)  # the ids and bytes in front of the last window, -1 if there is no wider one
-    while True:
-        width = min(length - begin, scratch.ids.size if wide else WINDOW)
-        is_last = begin + width == length
-        if wide or is_last:
-            source, at = scratch.ids, np.int64(0)
-            best, links, heap = scratch.best, scratch.links, scratch.heap
-            if wide:
-                kept = merge_by_heap(text, start + begin, width, byte_ids, pairs, source, best, links, heap, 1)
-            else:
-                kept = merge_in_place(text, start + begin, width, byte_ids, pairs, source, best, links, heap)
-            covered = width
-            if not is_last:
-                kept, covered = _certain(kept, width, best)
-        else:
-            source, at = scratch.recent_ids, _recent_window(text, start + begin, byte_ids, pairs, scratch)
-            kept, covered = np.int64(source[at]), np.int64(source[at + 1])
-            at += 2
-        if n > 0 and source[at] != ids[first + n]:
-            if before < 0:
-                return np.int64(-1)
-            n, begin, before, wide = n_before, before, np.int64(-1), True
-            continue
-        if kept == 0:
-            if wide:
-                return np.int64(-1)
-            wide = True
-            continue
-        if is_last:
-            for i in range(kept):
-                ids[first + n + i] = source[at + i]
-            return n + kept
-        for i in range(kept + 1):
-            ids[first + n + i] = source[at + i]
-        n_before, before = n, np.int64(-1) if wide else begin
-        n, begin, wide = n + kept, begin + covered, always_wide

@@ -4,7 +4,6 @@ whatever stands in the others."""
 from __future__ import annotations
 
 import random
-import re
 import types
 from collections.abc import Callable
 from functools import cache
@@ -20,7 +19,7 @@ from reference import Trained
 from strategies import examples
 
 from dask_bpe.encoder import Encoder
-from dask_bpe.kernels import lanes, merge_lanes, merging
+from dask_bpe.kernels import lanes, merge_lanes, merge_windows, merging, table
 from dask_bpe.kernels._jit import i64, kernel, none, u64s
 from dask_bpe.ragged import Ragged
 from dask_bpe.vocabulary import Vocabulary
@@ -31,8 +30,8 @@ LETTERS = "abc"
 
 @cache
 def module(window: int, wide: int) -> types.ModuleType:
-    """`merging` with other constants: where windows are small, short texts have many."""
-    source = Path(merging.__file__).read_text(encoding="utf-8")
+    """`merge_windows` with other constants: where windows are small, short texts have many."""
+    source = Path(merge_windows.__file__).read_text(encoding="utf-8")
     for line, other in (
         ("WINDOW = 256", f"WINDOW = {window}"),
         ("WIDE = 1 << 12", f"WIDE = {wide}"),
@@ -40,8 +39,7 @@ def module(window: int, wide: int) -> types.ModuleType:
     ):
         assert f"\n{line}\n" in source
         source = source.replace(f"\n{line}\n", f"\n{other}\n")
-    source = re.sub(r"@kernel\(.*\)", "@step", source)  # not called from here: nothing to compile
-    made = types.ModuleType(f"merging_{window}")
+    made = types.ModuleType(f"merge_windows_{window}")
     exec(compile(source, made.__name__, "exec"), made.__dict__)
     return made
 
@@ -49,34 +47,36 @@ def module(window: int, wide: int) -> types.ModuleType:
 @cache
 def loops(window: int, wide: int) -> tuple[Callable[..., int], ...]:
     """The loops, callable from Python: each with the arguments of `merge_in_windows`."""
-    made = module(window, wide)
-    by_scan, in_place, by_heap, in_windows = (
-        getattr(made, f"merge_{name}") for name in ("by_scan", "in_place", "by_heap", "in_windows")
-    )
+    in_windows = module(window, wide).merge_in_windows
+    by_scan, in_place, by_heap = merging.merge_by_scan, merging.merge_in_place, merging.merge_by_heap
 
-    def scan(text, start, length, byte_ids, pairs, scratch, ids, first):  # type: ignore[no-untyped-def]
+    def scan(text, start, length, byte_ids, pairs, lengths, in_lanes, scratch, ids, first):  # type: ignore[no-untyped-def]
         return by_scan(text, start, length, byte_ids, pairs, ids, scratch.best, 1)
 
-    def place(text, start, length, byte_ids, pairs, scratch, ids, first):  # type: ignore[no-untyped-def]
+    def place(text, start, length, byte_ids, pairs, lengths, in_lanes, scratch, ids, first):  # type: ignore[no-untyped-def]
         return in_place(text, start, length, byte_ids, pairs, ids, scratch.best, scratch.links, scratch.heap)
 
-    def heap(text, start, length, byte_ids, pairs, scratch, ids, first):  # type: ignore[no-untyped-def]
+    def heap(text, start, length, byte_ids, pairs, lengths, in_lanes, scratch, ids, first):  # type: ignore[no-untyped-def]
         return by_heap(text, start, length, byte_ids, pairs, ids, scratch.best, scratch.links, scratch.heap, 1)
 
-    def windows(text, start, length, byte_ids, pairs, scratch, ids, first):  # type: ignore[no-untyped-def]
-        return in_windows(text, start, length, byte_ids, pairs, scratch, ids, first)
+    def windows(text, start, length, byte_ids, pairs, lengths, in_lanes, scratch, ids, first):  # type: ignore[no-untyped-def]
+        return in_windows(text, start, length, byte_ids, pairs, lengths, in_lanes, scratch, ids, first)
 
     return tuple(njit(loop, _nrt=False, error_model="numpy") for loop in (scan, place, heap, windows))
 
 
-def scratch_of(n: int, window: int) -> merging.Scratch:
+def scratch_of(n: int, window: int, n_pieces: int = 1) -> merging.Scratch:
+    """What windows take for short by the ids; lanes need more of the others than small windows would."""
+    in_lanes = merge_lanes.LANE_WORDS + lanes.LANES
     return merging.Scratch(
         np.empty(n, np.uint32),
-        np.empty(n, np.uint64),
+        np.empty(max(n, in_lanes), np.uint64),
         np.empty(2 * n, np.int64),
-        np.empty(3 * n, np.uint64),
-        np.zeros(merging.RECENT * window, np.uint8),
-        np.zeros(merging.RECENT * (window + 2), np.uint32),
+        np.empty(max(3 * n, in_lanes), np.uint64),
+        np.zeros(merge_windows.RECENT * window, np.uint8),
+        np.zeros(merge_windows.RECENT * (window + 2), np.uint32),
+        np.zeros(table.WIDTH * n_pieces, np.uint64),
+        np.empty(n + 1 + 2 * lanes.LANES, np.int64),
     )
 
 
@@ -101,20 +101,22 @@ def by_all(data: bytes, trained: Trained, window: int, wide: int, last: bool = F
     text = np.frombuffer(b"cab" + data + b"bac" + bytes(16), np.uint8)
     results = []
     byte_ids, pairs = tables(trained, last)
+    lengths = np.array([len(token) for token in trained.tokens], np.uint32)
     *single, windows = loops(window, wide)
     for loop in single:
         ids, scratch = np.empty(len(data), np.uint32), scratch_of(len(data), window)
-        results.append(ids[: loop(text, 3, len(data), byte_ids, pairs, scratch, ids, 0)].tolist())
-    size = wide
-    scratch = scratch_of(size, window)
-    for _ in range(2):  # the second time from the windows that are remembered
-        ids = np.full(len(data) + 7, 0xAAAA, np.uint32)
-        while (n := windows(text, 3, len(data), byte_ids, pairs, scratch, ids, 5)) < 0:
-            size *= 2
-            assert size < 4 * (len(data) + wide)
-            scratch = scratch_of(size, window)
-        assert ids[:5].tolist() + ids[-2:].tolist() == [0xAAAA] * 7
-        results.append(ids[5 : 5 + n].tolist())
+        results.append(ids[: loop(text, 3, len(data), byte_ids, pairs, lengths, 0, scratch, ids, 0)].tolist())
+    for in_lanes in {0, int(lanes.WIDE)}:
+        size = wide
+        scratch = scratch_of(size, window)
+        for _ in range(2):  # the second time from the windows that are remembered
+            ids = np.full(len(data) + 7, 0xAAAA, np.uint32)
+            while (n := windows(text, 3, len(data), byte_ids, pairs, lengths, in_lanes, scratch, ids, 5)) < 0:
+                size *= 2
+                assert size < 4 * (len(data) + wide)
+                scratch = scratch_of(size, window)
+            assert ids[:5].tolist() + ids[-2:].tolist() == [0xAAAA] * 7
+            results.append(ids[5 : 5 + n].tolist())
     return results
 
 
@@ -243,7 +245,7 @@ def test_the_end_of_a_long_text_decides_about_its_beginning() -> None:
 @example(from_the_end(400), "a" * 390 + "b" + "a" * 300 + "b")
 @examples(0.5)
 def test_long_pretokens_are_the_oracle(trained: Trained, text: str) -> None:
-    assume(len(text) > merging.WINDOW)
+    assume(len(text) > merge_windows.WINDOW)
     assert encoded(trained, [text.encode()]) == [reference.encode_pretoken(text.encode(), trained)]
 
 

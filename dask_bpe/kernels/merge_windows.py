@@ -145,8 +145,9 @@ def merge_in_windows(text, start, length, byte_ids, pairs, lengths, in_lanes, sc
     """The merges of `merging.merge_by_scan`, in time and memory that a text without end would not make larger.
 
     A window begins with a token of the one before it, one that is not near its end. If it really begins with that
-    token, what is written so far is right; if not, the window before was too short, and a wider one takes its place.
-    Runs and other periods are looked up: their windows are the same again.
+    token, what is written so far is right; if not, the window before was too short, and a wider one takes its place;
+    if that does not help, this one is made wider. Runs and other periods are looked up: their windows are the same
+    again.
 
     lengths : uint32[], bytes of each token. in_lanes : whether windows are merged eight at a time.
     ids : uint32[>= first + length]: the ids are written from `first` on. Returns how many they are, or -1 if a window
@@ -182,13 +183,12 @@ def merge_in_windows(text, start, length, byte_ids, pairs, lengths, in_lanes, sc
         else:
             is_last = True
             kept = merge_in_place(text, start + begin, left, byte_ids, pairs, source, best, links, heap)
-        if n > 0 and kept > 0 and source[at] != ids[first + n]:
-            if last_kind == _LONG:
-                return np.int64(-1)
-            # What was in front of that one is not kept: if it is wrong too, the arrays are too short.
+        disagrees = n > 0 and kept > 0 and source[at] != ids[first + n]
+        if disagrees and last_kind != _LONG:
+            # Once: where the window in front of that one begins is not known any more.
             n, begin, kind, last_kind = n_before, before, last_kind + 1, _LONG
             continue
-        if kept == 0:
+        if disagrees or kept == 0:
             if kind == _LONG:
                 return np.int64(-1)
             kind += 1

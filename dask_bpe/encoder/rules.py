@@ -24,21 +24,21 @@ def rules_of(vocabulary: Vocabulary) -> kernels.Rules:
     ranks = np.ascontiguousarray(merges[:, 2]) if by_token else np.arange(len(merges), dtype=np.int64)
     byte_ids = np.ascontiguousarray(vocabulary.byte_ids, np.uint32)
     pairs = _pairs(merges, ranks)
+    tokens = Ragged.from_list(vocabulary.tokens)
     whole: dict[bytes, int] = {}
     if by_token or vocabulary.whole_tokens:
-        merges, ranks = _last_merges(vocabulary, byte_ids, pairs)
+        merges, ranks = _last_merges(tokens, byte_ids, pairs)
         pairs = _pairs(merges, ranks)
     if vocabulary.whole_tokens:
         # Only tokens that merging does not make are looked up: of most vocabularies none, of others a few hundred.
         # What merging makes of a token is not its id where ranks contradict each other or merges are missing.
         made = set(merges[:, 2].tolist())
         whole = {token: index for token, index in _whole_candidates(vocabulary).items() if index not in made}
-    lengths = np.fromiter(map(len, vocabulary.tokens), np.uint32, len(vocabulary.tokens))
     return kernels.Rules(
         byte_ids,
         pairs,
-        lengths,
-        _crossed(vocabulary, merges),
+        np.diff(tokens.offsets).astype(np.uint32),
+        _crossed(tokens, merges),
         *_whole_table(list(whole), np.array(list(whole.values()), np.int64)),
     )
 
@@ -51,21 +51,20 @@ def _pairs(merges: Int64s, ranks: Int64s) -> npt.NDArray[np.uint64]:
     return pairs
 
 
-def _last_merges(vocabulary: Vocabulary, byte_ids: Ids, pairs: npt.NDArray[np.uint64]) -> tuple[Int64s, Int64s]:
+def _last_merges(tokens: Ragged, byte_ids: Ids, pairs: npt.NDArray[np.uint64]) -> tuple[Int64s, Int64s]:
     """The merges that ever take place, and their ranks; see `merging.find_last_merges`."""
-    tokens = Ragged.from_list(vocabulary.tokens)
     merges, ranks = np.empty((len(tokens), 3), np.int64), np.empty(len(tokens), np.int64)
     scratch = make_scratch(int(np.diff(tokens.offsets).max()))
     n = merging.find_last_merges(tokens.values, tokens.offsets, byte_ids, pairs, scratch, merges, ranks)
     return merges[:n], ranks[:n]
 
 
-def _crossed(vocabulary: Vocabulary, merges: Int64s) -> npt.NDArray[np.uint64]:
+def _crossed(tokens: Ragged, merges: Int64s) -> npt.NDArray[np.uint64]:
     """The filter of `kernels.seams` for all tokens that merges make."""
-    tokens = Ragged.from_list([vocabulary.tokens[index] for index in np.unique(merges[:, 2]).tolist()])
+    made = np.unique(merges[:, 2])
     # 20 to 40 bits a token, of which one in ten is set; half of that lost a fifth of the seams.
-    crossed: npt.NDArray[np.uint64] = memory.zeros(1 << (40 * len(tokens) // 64).bit_length())
-    seams.fill_crossed(tokens.values, tokens.offsets, crossed)
+    crossed: npt.NDArray[np.uint64] = memory.zeros(1 << (40 * len(made) // 64).bit_length())
+    seams.fill_crossed(tokens.values, tokens.offsets, made, crossed)
     return crossed
 
 

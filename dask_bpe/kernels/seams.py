@@ -15,7 +15,7 @@ import numpy as np
 
 from dask_bpe.kernels._jit import i64s, inlined, kernel, none, step, text_type, u64s
 from dask_bpe.kernels.lanes import LANES, bits, gather8, load8
-from dask_bpe.kernels.simd import count_trailing_zeros
+from dask_bpe.kernels.simd import count_trailing_zeros, load_u64
 
 # Bytes on each side of the largest keys.
 _MOST = 3
@@ -25,6 +25,17 @@ _KINDS = (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3)
 
 _ZERO, _ONE, _SIX, _LAST = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
 _EIGHT = np.uint64(8)
+
+
+@inlined
+def _around(text, at, start, stop):
+    """The _MOST bytes before and after a place of a string, where it has them, and anything where it has not."""
+    if at >= _MOST and at - _MOST + 8 <= text.size:
+        return load_u64(text, at - _MOST)
+    around = np.uint64(0)
+    for i in range(max(at - _MOST, start), min(at + _MOST, stop)):
+        around |= np.uint64(text[i]) << np.uint64(8 * (i - at + _MOST))
+    return around
 
 
 @inlined
@@ -46,19 +57,16 @@ def _place_of(key, crossed):
     )
 
 
-@kernel(none, text_type, i64s, u64s)
-def fill_crossed(text, bounds, crossed):
-    """Enter the places inside of the tokens ``text[bounds[k]:bounds[k + 1]]`` in a filter of zeros."""
-    for k in range(bounds.size - 1):
+@kernel(none, text_type, i64s, i64s, u64s)
+def fill_crossed(text, bounds, chosen, crossed):
+    """Enter the places inside of the tokens ``text[bounds[k]:bounds[k + 1]]``, k in `chosen`, in a filter of zeros."""
+    for k in chosen:
         start, stop = bounds[k], bounds[k + 1]
         for at in range(start + 1, stop):
             before, after = min(at - start, _MOST), min(stop - at, _MOST)
             if before == 1 or after == 1:
                 before, after = min(before, 2), min(after, 2)
-            around = np.uint64(0)
-            for i in range(before + after):
-                around |= np.uint64(text[at - before + i]) << np.uint64(8 * (_MOST - before + i))
-            place, mask = _place_of(_key(around, before, after), crossed)
+            place, mask = _place_of(_key(_around(text, at, start, stop), before, after), crossed)
             crossed[place] |= mask
 
 
@@ -71,9 +79,7 @@ def _crosses(around, before, after, room_before, room_after, crossed):
 @inlined
 def _is_crossed(text, at, start, stop, crossed):
     """Whether a token may cover place `at` of the string ``text[start:stop]``."""
-    around = np.uint64(0)
-    for i in range(max(at - _MOST, start), min(at + _MOST, stop)):
-        around |= np.uint64(text[i]) << np.uint64(8 * (i - at + _MOST))
+    around = _around(text, at, start, stop)
     for before, after in _KINDS:  # noqa: SIM110, kernels know no generators
         if _crosses(around, before, after, at - start, stop - at, crossed):
             return True

@@ -39,7 +39,7 @@ def merge_in_pieces(text, start, length, wide, rules, scratch, out):
 def seams_of(data: bytes, tokens: list[bytes], wide: int, words: int = 1 << 12) -> list[int]:
     """The seams of a text of which the kernel sees the middle only, without its end."""
     ragged, crossed = Ragged.from_list(tokens), np.zeros(words, np.uint64)
-    seams.fill_crossed(ragged.values, ragged.offsets, crossed)
+    seams.fill_crossed(ragged.values, ragged.offsets, np.arange(len(tokens)), crossed)
     text = np.frombuffer(b"abc" + data + b"cba" + bytes(8), np.uint8)
     found = np.empty(len(data) + 1 + 2 * lanes.LANES, np.int64)
     n = find_seams(text, 3, 3 + len(data), wide, crossed, found)

@@ -68,7 +68,7 @@ for _path in sorted(Path(__file__).parent.glob("*.py")):
     _SOURCES.update(_path.read_bytes())
 
 _NO_CACHE = (
-    "numba finds no folder to keep compiled kernels in, so every process compiles them again, for 15 s:"
+    "numba finds no folder to keep compiled kernels in, so every process compiles them again, for 45 s:"
     " set NUMBA_CACHE_DIR to a folder that can be written to"
 )
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}

@@ -14,7 +14,7 @@ from dask_bpe.kernels import front, lanes, memory, merge_windows, merging, table
 _FRONT_LINES = 1 << 13
 # Pieces of phrases that are remembered, 32 bytes each. Room for the seams of a phrase.
 _PIECES = 1 << 14
-_SEAMS = kernels.CACHED_BYTES + 1 + 2 * lanes.LANES
+_SEAMS = kernels.CACHED_BYTES + lanes.LANES
 # Slots of the index of the cache at first, and bytes of all its arrays at most. Full arrays are made twice as large;
 # past the limit only the first half of the entries is kept: what is frequent came early. 420 MB in many languages took
 # a quarter to a half longer when none was kept, a fifth with a quarter of them, a twentieth with three quarters.

@@ -33,13 +33,9 @@ from dask_bpe.kernels._jit import (
 from dask_bpe.kernels.front import BATCH, batch_type, look_up, put_in_front
 from dask_bpe.kernels.lanes import LANES, store_quads
 from dask_bpe.kernels.merge_lanes import LANE_WORDS, merge_lanes
-from dask_bpe.kernels.merge_pieces import merge_in_pieces
+from dask_bpe.kernels.merge_pieces import merge_in_pieces, merge_piece
 from dask_bpe.kernels.merge_windows import merge_in_windows
-from dask_bpe.kernels.merging import (
-    NOTHING,
-    merge_by_scan,
-    scratch_type,
-)
+from dask_bpe.kernels.merging import NOTHING, scratch_type
 from dask_bpe.kernels.simd import copy16, prefetch
 from dask_bpe.kernels.table import LONG, TOP, WIDTH, add_entry, find, guess, key_of, rebuild_index
 
@@ -147,11 +143,7 @@ def _merged(text, start, length, low, high, word, wide, rules, scratch, out, wri
             out[write] = np.uint32(rules.whole_entries[at + 2])
             return np.int64(1)
     if length <= WHOLE_BYTES:
-        ids = scratch.ids
-        n = merge_by_scan(text, start, length, rules.byte_ids, rules.pairs, ids, scratch.best, 1)
-        for i in range(n):
-            out[write + i] = ids[i]
-        return n
+        return merge_piece(text, start, length, rules, scratch, out, write)
     if length <= CACHED_BYTES:
         return merge_in_pieces(text, start, length, wide, rules, scratch, out, write)
     return merge_in_windows(text, start, length, rules.byte_ids, rules.pairs, rules.lengths, wide, scratch, out, write)

@@ -27,7 +27,7 @@ _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @step
-def _merge_piece(text, start, length, rules, scratch, out, write):
+def merge_piece(text, start, length, rules, scratch, out, write):
     """Write the ids of a piece to ``out[write:]``; returns their number."""
     byte_ids, pairs, ids, best = rules.byte_ids, rules.pairs, scratch.ids, scratch.best
     if length <= SCANNED_BYTES:
@@ -70,7 +70,7 @@ def merge_in_pieces(text, start, length, wide, rules, scratch, out, write):
             for i in range(1, _INLINE):
                 n += np.int64(out[write + i] != NOTHING)
         else:
-            n = _merge_piece(text, begin, size, rules, scratch, out, write)
+            n = merge_piece(text, begin, size, rules, scratch, out, write)
             if size <= SHORT and n <= _INLINE:
                 _remember_piece(at, low, high, n, out, write, pieces)
         write += n

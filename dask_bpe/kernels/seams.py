@@ -24,7 +24,6 @@ _MOST = 3
 _KINDS = (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3)
 
 _ZERO, _ONE, _SIX, _LAST = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
-_EIGHT = np.uint64(8)
 
 
 @inlined
@@ -52,9 +51,8 @@ def _place_of(key, crossed):
     word = key * np.uint64(0x9E3779B97F4A7C15)
     word = word ^ (word >> np.uint64(32))
     one = key & _ZERO | _ONE
-    return (word >> np.uint64(12)) & np.uint64(crossed.size - 1), one << ((word >> _SIX) & _LAST) | one << (
-        word & _LAST
-    )
+    mask = one << ((word >> _SIX) & _LAST) | one << (word & _LAST)
+    return (word >> np.uint64(12)) & np.uint64(crossed.size - 1), mask
 
 
 @kernel(none, text_type, i64s, i64s, u64s)
@@ -112,7 +110,7 @@ def _crossed8(text, places, start, stop, crossed):
 def find_seams(text, start, stop, wide, crossed, seams):
     """Write the seams of the string ``text[start:stop]`` that stand between characters, and `stop`, to `seams`.
 
-    seams : int64[], room for one more than there are bytes, and for twice LANES besides.
+    seams : int64[], room for as many as there are bytes, and for LANES besides.
     wide : whether the vectors of `lanes` are used. Returns how many they are.
     """
     n, at = np.int64(0), start + 1

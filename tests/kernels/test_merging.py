@@ -76,7 +76,7 @@ def scratch_of(n: int, window: int, n_pieces: int = 1) -> merging.Scratch:
         np.zeros(merge_windows.RECENT * window, np.uint8),
         np.zeros(merge_windows.RECENT * (window + 2), np.uint32),
         np.zeros(table.WIDTH * n_pieces, np.uint64),
-        np.empty(n + 1 + 2 * lanes.LANES, np.int64),
+        np.empty(n + lanes.LANES, np.int64),
     )
 
 
